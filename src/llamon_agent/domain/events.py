@@ -1,0 +1,130 @@
+"""What a run says (run events) and what a task's subscribers hear (updates).
+
+Run events go up: from an agent, near or far, to the run service, which alone decides what they do to the task. Updates
+go out: from the run service to every stream that follows the task, each with the task's next `seq`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from llamon_agent.domain.message import Metadata, Part
+from llamon_agent.domain.task import Artifact, Task, TaskStatus
+
+
+class _RunEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+    """The common shape: tagged by `event`, so that a node can send it."""
+
+
+class SeedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the host's history; told in the task's metadata under `history`.
+
+    Shape: seeded + skipped = the turns that were received; reason is one word, e.g. `cold_start`, `thread_not_empty`.
+    """
+
+    seeded: int
+    skipped: int
+    reason: str
+
+
+class Started(_RunEvent, frozen=True, tag="started"):
+    """The agent took the turn; `history` is None when no history came with it."""
+
+    history: SeedOutcome | None = None
+
+
+class Progress(_RunEvent, frozen=True, tag="progress"):
+    """A note on what the agent is doing; shown as working status, never part of the answer."""
+
+    text: str
+
+
+class Delta(_RunEvent, frozen=True, tag="delta"):
+    """The next piece of the answer's text; `restart` drops what came before it in this run."""
+
+    text: str
+    restart: bool = False
+
+
+class ArtifactMade(_RunEvent, frozen=True, tag="artifact"):
+    """A whole artifact beside the answer's text: files, data, several texts."""
+
+    artifact: Artifact
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing the agent waits for.
+
+    Shape: id names the pending interrupt; value is what the agent asked, JSON; schema is a JSON Schema of a right
+           answer, None where anything goes.
+    """
+
+    id: str
+    value: Any
+    schema: Metadata | None = None
+
+
+class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
+    """The run pauses for an answer. `text` asks all the questions in words."""
+
+    text: str
+    questions: tuple[Question, ...]
+    auth: bool = False
+
+
+class Complete(_RunEvent, frozen=True, tag="complete"):
+    """The run is done. `text` is the whole answer where the agent knows it; None: the deltas were the answer."""
+
+    text: str | None = None
+
+
+class Error(_RunEvent, frozen=True, tag="error"):
+    """The run failed. `public` is for the caller: text that we, or the agent's author, wrote for one."""
+
+    public: str
+
+
+class Cancelled(_RunEvent, frozen=True, tag="cancelled"):
+    """The run has stopped because somebody cancelled it."""
+
+
+class NodeLost(_RunEvent, frozen=True, tag="node_lost"):
+    """The node that executed the run is gone."""
+
+
+AgentEvent = Started | Progress | Delta | ArtifactMade | Interrupt | Complete
+"""What an agent itself may say. It raises AgentError to fail; being closed is being cancelled."""
+
+RunEvent = AgentEvent | Error | Cancelled | NodeLost
+
+
+class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True):
+    """The task's status changed."""
+
+    seq: int
+    status: TaskStatus
+
+
+class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
+    """An artifact grew, or is whole.
+
+    Shape: parts are this update's own parts; append says that they go behind what the artifact has; last says that the
+           artifact is complete, and then `whole` is all of it.
+    Source: A2A 1.0 §4.2.2 (TaskArtifactUpdateEvent).
+    """
+
+    seq: int
+    artifact_id: str
+    parts: tuple[Part, ...]
+    append: bool
+    last: bool = False
+    whole: Artifact | None = None
+
+
+Update = StatusUpdate | ArtifactUpdate
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole task; the first thing a stream says, and what a reader that fell behind is given instead of a gap."""
+
+    task: Task

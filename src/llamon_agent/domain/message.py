@@ -1,0 +1,78 @@
+"""A message and its parts, before any dialect.
+
+Values only: frozen, comparable, and cheap to make. What a dialect cannot say of them is listed in that dialect's
+LOSSES.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+Metadata = dict[str, Any]
+"""A JSON object. Shared, so never changed in place: a new value is a new dict."""
+
+
+class Role(StrEnum):
+    """Who speaks. Source: A2A 1.0 §4.1.5 (Role)."""
+
+    USER = "user"
+    AGENT = "agent"
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
+    """What every kind of part may carry beside its content. Source: A2A 1.0 §4.1.6 (Part)."""
+
+    metadata: Metadata | None = None
+    filename: str | None = None
+    media_type: str | None = None
+
+
+class Text(_Part, frozen=True, tag="text"):
+    """Plain text, possibly empty."""
+
+    text: str = msgspec.field(name="v")
+
+    @classmethod
+    def of(cls, text: str) -> "Text":
+        return cls(text=text)
+
+
+class Raw(_Part, frozen=True, tag="raw"):
+    """A file by its bytes."""
+
+    data: bytes = msgspec.field(name="v")
+
+
+class Url(_Part, frozen=True, tag="url"):
+    """A file by its address, which the edge never fetches."""
+
+    url: str = msgspec.field(name="v")
+
+
+class Data(_Part, frozen=True, tag="data"):
+    """A JSON value; null is a value too."""
+
+    data: Any = msgspec.field(name="v")
+
+
+Part = Text | Raw | Url | Data
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One turn of a conversation. Source: A2A 1.0 §4.1.4 (Message)."""
+
+    message_id: str
+    role: Role
+    parts: tuple[Part, ...]
+    context_id: str | None = None
+    task_id: str | None = None
+    metadata: Metadata | None = None
+    extensions: tuple[str, ...] = ()
+    reference_task_ids: tuple[str, ...] = ()
+
+
+def texts(parts: Sequence[Part]) -> list[str]:
+    """The text parts' texts, in order; other parts are passed over."""
+    return [part.text for part in parts if isinstance(part, Text)]

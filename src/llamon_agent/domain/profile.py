@@ -1,0 +1,35 @@
+"""An agent's card before any dialect."""
+
+import msgspec
+
+
+class Skill(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing an agent can do. Source: A2A 1.0 §4.4.5 (AgentSkill)."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """Who offers the agent. Source: A2A 1.0 §4.4.2 (AgentProvider)."""
+
+    organization: str
+    url: str
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a card says of an agent, without addresses. Source: A2A 1.0 §4.4.1 (AgentCard)."""
+
+    name: str
+    description: str
+    version: str
+    skills: tuple[Skill, ...] = ()
+    provider: Provider | None = None
+    documentation_url: str | None = None
+    icon_url: str | None = None
+    input_modes: tuple[str, ...] = ("text/plain",)
+    output_modes: tuple[str, ...] = ("text/plain",)
+    bearer: bool = False

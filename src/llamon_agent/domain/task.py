@@ -1,0 +1,97 @@
+"""A task: A2A's unit of work, as the store keeps it and every dialect shows it.
+
+A task is a value. What changes is which value is the current one, and `seq` says which is newer.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from llamon_agent.domain.message import Message, Metadata, Part, Text
+
+
+class TaskState(StrEnum):
+    """Where a task stands. Source: A2A 1.0 §4.1.3 (TaskState)."""
+
+    SUBMITTED = "submitted"
+    WORKING = "working"
+    INPUT_REQUIRED = "input-required"
+    AUTH_REQUIRED = "auth-required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    REJECTED = "rejected"
+
+
+TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
+PAUSED = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A state, since when, and what the agent says about it.
+
+    Units: at_ms is milliseconds since 1970 UTC.
+    """
+
+    state: TaskState
+    at_ms: int
+    message: Message | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in TERMINAL
+
+    @property
+    def is_paused(self) -> bool:
+        return self.state in PAUSED
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something the agent made; the answer's text is one. Source: A2A 1.0 §4.1.7 (Artifact)."""
+
+    artifact_id: str
+    parts: tuple[Part, ...]
+    name: str | None = None
+    description: str | None = None
+    metadata: Metadata | None = None
+    extensions: tuple[str, ...] = ()
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One unit of work and all that is known of it.
+
+    Shape: `owner` is the principal that may see it, `agent` the configured agent that does it; both are ours and never
+           on the wire. `seq` numbers the last event that this value contains: it counts from 1 over the task's whole
+           life, is what an event stream shows as `id:`, and is what the store compares and sets on.
+    Source: A2A 1.0 §4.1.1 (Task).
+    """
+
+    id: str
+    context_id: str
+    owner: str
+    agent: str
+    status: TaskStatus
+    seq: int
+    created_ms: int
+    history: tuple[Message, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    metadata: Metadata | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.status.is_terminal
+
+    @property
+    def is_paused(self) -> bool:
+        return self.status.is_paused
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing happens to it until a caller acts: terminal or paused."""
+        return self.is_terminal or self.is_paused
+
+
+def answer_text(artifacts: Sequence[Artifact]) -> str:
+    """All text of the artifacts, in order, with nothing between."""
+    return "".join(part.text for artifact in artifacts for part in artifact.parts if isinstance(part, Text))
