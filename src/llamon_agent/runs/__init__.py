@@ -1,0 +1,1 @@
+"""Runs and tasks: ports, decisions, broadcast and the run service."""

@@ -1,0 +1,156 @@
+"""What should happen, as pure functions over values; the service makes it happen."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from llamon_agent.domain.errors import BadParams, Conflict, TaskHasEnded, TaskIsBusy, TaskNotCancelable
+from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
+from llamon_agent.domain.lifecycle import may_follow
+from llamon_agent.domain.message import Data, Message, Role, Text
+from llamon_agent.domain.principal import thread_id
+from llamon_agent.domain.task import Task, TaskState, TaskStatus
+from llamon_agent.runs.ports import RunRequest, Target, Turn
+
+Outcome = Interrupt | Complete | Error | Cancelled | NodeLost
+"""How a run ends."""
+
+NODE_LOST = "The node that was working on this task is gone."
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """Start a new task in the context."""
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """The message answers what this paused task asks."""
+
+    task: Task
+
+
+def decide_submit(named: Task | None, pending: Task | None, context_id: str | None) -> Begin | Continue:
+    """What a message does, given the task that it names and the paused task of its context.
+
+    A message that names only the context of a paused task is the answer to it: clients often answer so, and a second
+    run over a pending question would lose it.
+
+    Raises: BadParams: the pair does not match; TaskHasEnded; TaskIsBusy.
+    Source: A2A 1.0 §3.4.1 (context and task identifiers).
+    """
+    if named is None:
+        return Begin() if pending is None else Continue(pending)
+    if context_id is not None and context_id != named.context_id:
+        raise BadParams("contextId is not the context of that task; leave it out or send the task's own.")
+    if named.is_terminal:
+        raise TaskHasEnded
+    if not named.is_paused:
+        raise TaskIsBusy
+    return Continue(named)
+
+
+def decide_cancel(task: Task, *, again_ok: bool) -> bool:
+    """Whether there is anything to stop. Raises: TaskNotCancelable. Source: A2A 1.0 §3.1.5; 0.3 §7.4."""
+    if may_follow(task.status.state, TaskState.CANCELED):
+        return True
+    if task.status.state is TaskState.CANCELED and again_ok:
+        return False
+    raise TaskNotCancelable
+
+
+def new_task(request: RunRequest, context_id: str, state: TaskState, *, task_id: str, now_ms: int) -> Task:
+    """The task that a message begins."""
+    message = msgspec.structs.replace(request.message, context_id=context_id, task_id=task_id)
+    return Task(
+        id=task_id,
+        context_id=context_id,
+        owner=request.owner,
+        agent=request.agent,
+        status=TaskStatus(state=state, at_ms=now_ms),
+        seq=1,
+        created_ms=now_ms,
+        history=(message,),
+    )
+
+
+def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -> Turn:
+    """What the agent is given of a message for this task.
+
+    The session is made of the thread, which is the context for the default principal: two principals that name the same
+    context must not share a session either.
+    """
+    thread = thread_id(task.owner, task.context_id)
+    return Turn(
+        task_id=task.id,
+        context_id=task.context_id,
+        thread_id=thread,
+        session_id=target.session_of(thread),
+        message=request.message,
+        prompt=request.prompt,
+        prefill=request.prefill,
+        history_received=request.history_received,
+        answers=answers,
+        metadata=request.metadata,
+    )
+
+
+def begun(task: Task, answer: Message, now_ms: int) -> Task:
+    """The paused task, going on with an answer: its question and the answer are history now."""
+    answer = msgspec.structs.replace(answer, context_id=task.context_id, task_id=task.id)
+    said = (answer,) if task.status.message is None else (task.status.message, answer)
+    return msgspec.structs.replace(
+        task,
+        status=TaskStatus(state=TaskState.WORKING, at_ms=now_ms),
+        history=(*task.history, *said),
+        seq=task.seq + 1,
+    )
+
+
+def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) -> Task:
+    """The task after its run: its new status, and for a failure the reason as the last message of history.
+
+    Raises: Conflict: the task is in a state that this end may not follow.
+
+    Some clients read only `history[-1]` of a failed task, so the reason stands there too.
+    """
+    state, message = _status_of(task, outcome, new_id)
+    if not may_follow(task.status.state, state):
+        raise Conflict
+    history = task.history
+    if state is TaskState.FAILED and message is not None:
+        history = (*history, message)
+    return msgspec.structs.replace(
+        task,
+        status=TaskStatus(state=state, at_ms=now_ms, message=message),
+        history=history,
+        seq=task.seq + 1,
+    )
+
+
+def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple[TaskState, Message | None]:
+    match outcome:
+        case Complete():
+            return TaskState.COMPLETED, None
+        case Cancelled():
+            return TaskState.CANCELED, None
+        case Error(public=public):
+            return TaskState.FAILED, agent_message(task, public, new_id)
+        case NodeLost():
+            return TaskState.FAILED, agent_message(task, NODE_LOST, new_id)
+        case Interrupt(text=text, questions=questions, auth=auth):
+            state = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
+            return state, agent_message(task, text, new_id, questions)
+
+
+def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: Sequence[Question] = ()) -> Message:
+    """What the agent says about the task: text, and the questions as a data part that programs can answer by id."""
+    parts: tuple[Text | Data, ...] = (Text.of(text),)
+    if questions:
+        parts = (*parts, Data(data={"questions": [_question_out(question) for question in questions]}))
+    return Message(message_id=new_id(), role=Role.AGENT, parts=parts, context_id=task.context_id, task_id=task.id)
+
+
+def _question_out(question: Question) -> dict[str, object]:
+    out: dict[str, object] = {"id": question.id, "value": question.value}
+    if question.schema is not None:
+        out["schema"] = question.schema
+    return out

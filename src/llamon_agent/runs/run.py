@@ -1,0 +1,79 @@
+"""One execution of an agent for a task, as its caller sees it."""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum, auto
+
+from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.events import Cancelled, Error
+from llamon_agent.domain.task import Task
+from llamon_agent.runs.live import LiveTask
+from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.subscription import Subscription
+
+
+class Phase(Enum):
+    """How far a run is: nothing has happened, the agent has it, or its end is being recorded."""
+
+    WAITING = auto()
+    EXECUTING = auto()
+    ENDING = auto()
+
+
+class Run:
+    """A run from its submission to its end, which is a terminal task or a pause.
+
+    The service drives it. `stopping` is how it shall end once somebody stopped it: from then on nothing else counts, so
+    that an answer that comes late cannot overwrite a cancel.
+    """
+
+    def __init__(self, live: LiveTask, turn: Turn | None, first: Task, on_close: Callable[[LiveTask], None]) -> None:
+        self.live = live
+        self.turn = turn
+        self.phase = Phase.WAITING
+        self.stopping: Cancelled | Error | None = None
+        self.driver: asyncio.Task[None] | None = None
+        self.timers: list[asyncio.TimerHandle] = []
+        self._first = first
+        self._on_close = on_close
+        self._end: Task | None = None
+        self._ended = asyncio.Event()
+
+    @property
+    def task(self) -> Task:
+        """The task as it is now; after the end, as the run left it."""
+        return self._end or self.live.snapshot()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
+
+    async def settled(self, timeout_s: float) -> Task:
+        """Wait until the run has ended, at most `timeout_s`; the task as it is then.
+
+        Raises: BackendError: the end could not be recorded.
+        """
+        if not self._ended.is_set():
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._ended.wait()
+            except TimeoutError:
+                return self.live.snapshot()
+        if self._end is None:
+            raise self.live.lost or BackendError()
+        return self._end
+
+    async def ended(self) -> None:
+        """Wait until the run is over, whatever became of it."""
+        await self._ended.wait()
+
+    def follow(self) -> Subscription:
+        """The run's events from its submission on: the task as it was then, and every update up to the run's end."""
+        return Subscription(self.live, self._first, self._first.seq, ends_at_pause=True, on_close=self._on_close)
+
+    def end(self, task: Task | None) -> None:
+        """Say once how it ended; None: nobody knows, the record failed."""
+        for timer in self.timers:
+            timer.cancel()
+        self._end = task
+        self._ended.set()

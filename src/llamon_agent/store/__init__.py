@@ -1,0 +1,1 @@
+"""Where tasks are kept."""

@@ -1,0 +1,72 @@
+"""Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the `TaskStore` contract."""
+
+from collections.abc import Iterable
+
+from llamon_agent.domain.errors import BackendError, Conflict
+from llamon_agent.domain.task import Task
+from llamon_agent.runs.ports import TaskPage, TaskQuery
+
+
+class MemoryTaskStore:
+    """A `TaskStore` that forgets with the process. Tasks are frozen, so it hands out what it was given, uncopied."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Task] = {}
+        self._contexts: dict[str, list[str]] = {}  # the ids of a context's tasks, so that asking for one costs little
+        self._closed = False
+
+    async def create(self, task: Task) -> None:
+        self._check_open()
+        if task.id in self._tasks:
+            raise Conflict
+        self._tasks[task.id] = task
+        self._contexts.setdefault(task.context_id, []).append(task.id)
+
+    async def save(self, task: Task, *, expect: int) -> None:
+        self._check_open()
+        kept = self._tasks.get(task.id)
+        if kept is None or kept.seq != expect or kept.is_terminal:
+            raise Conflict()
+        self._tasks[task.id] = task
+
+    async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
+        self._check_open()
+        task = self._tasks.get(task_id)
+        return task if task is not None and (task.owner, task.agent) == (owner, agent) else None
+
+    async def list(self, query: TaskQuery) -> TaskPage:
+        self._check_open()
+        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_place, reverse=True)
+        rest = [task for task in found if query.after is None or _place(task) < query.after]
+        return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
+
+    async def unfinished(self) -> tuple[Task, ...]:
+        self._check_open()
+        found = [task for task in self._tasks.values() if not task.is_settled]
+        return tuple(sorted(found, key=_place))
+
+    async def close(self) -> None:
+        self._closed = True
+
+    def _candidates(self, query: TaskQuery) -> Iterable[Task]:
+        if query.context_id is None:
+            return self._tasks.values()
+        return map(self._tasks.__getitem__, self._contexts.get(query.context_id, ()))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BackendError()
+
+
+def _matches(query: TaskQuery, task: Task) -> bool:
+    return (
+        (task.owner, task.agent) == (query.owner, query.agent)
+        and (query.context_id is None or task.context_id == query.context_id)
+        and (not query.states or task.status.state in query.states)
+        and (query.changed_since_ms is None or task.status.at_ms >= query.changed_since_ms)
+    )
+
+
+def _place(task: Task) -> tuple[int, str]:
+    """Where a task stands in a list, which is read from the highest place down."""
+    return task.status.at_ms, task.id

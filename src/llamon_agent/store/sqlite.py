@@ -1,0 +1,191 @@
+"""Tasks in one SQLite file: the embedded default.
+
+The file is in WAL mode, so reads go on while a group of writes is committed: each side has a connection and a thread of
+its own. It belongs on a local disk (WAL needs shared memory) and to one process (see `own_folder`); several could not
+break it, though, because compare-and-set is part of each statement.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState
+from llamon_agent.runs.ports import TaskPage, TaskQuery
+from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.store.writer import GroupedWriter, Row
+
+Durability = Literal["full", "normal"]
+"""What a returned write survives.
+
+full:   everything up to a power loss: each group of writes is synced to the disk before its callers are answered.
+normal: the end of this process, kill -9 included, but not a power loss or a crash of the machine, which may take back
+        the last writes (never the file's consistency): the operating system decides when they reach the disk.
+Source: SQLite, PRAGMA synchronous, for WAL mode.
+"""
+
+_SQL = load_statements("sqlite/task.sql")
+_MIGRATIONS = load_migrations("sqlite/migrations")
+
+# JSON and not MessagePack, which has no integers beyond 64 bits; and people can read it with the sqlite3 shell.
+_write_task = msgspec.json.Encoder().encode
+_read_task = msgspec.json.Decoder(Task).decode
+
+_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class SqliteTaskStore:
+    """A `TaskStore` in a file. Belongs to one event loop."""
+
+    def __init__(self, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
+        self._writer = GroupedWriter(writing)
+        self._reading = reading
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-reader")
+        self._closed = False
+
+    @classmethod
+    def open(cls, path: str | Path, *, durability: Durability = "full") -> "SqliteTaskStore":
+        """Open the file, made or brought to this version's schema where needed. Blocks: call it before serving.
+
+        Raises: ConfigError: the file cannot be opened or written, is no task store, or is a newer version's.
+        """
+        with ExitStack() as opened:
+            try:
+                writing = opened.enter_context(closing(_connect(path)))
+                writing.execute(f"pragma synchronous = {durability}")
+                _migrate(writing, path)
+                reading = opened.enter_context(closing(_connect(path)))
+                reading.execute("pragma query_only = true")
+            except sqlite3.Error as exc:
+                raise ConfigError(_why_not(path, exc)) from exc
+            opened.pop_all()
+        return cls(writing, reading)
+
+    async def create(self, task: Task) -> None:
+        row = {**_columns(task), "owner": task.owner, "agent": task.agent, "context_id": task.context_id}
+        if not await self._writer.write(_SQL["create"], row):
+            raise Conflict()
+
+    async def save(self, task: Task, *, expect: int) -> None:
+        if not await self._writer.write(_SQL["save"], {**_columns(task), "expect": expect}):
+            raise Conflict()
+
+    async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
+        return await self._read(lambda: _get(self._reading, {"owner": owner, "agent": agent, "id": task_id}))
+
+    async def list(self, query: TaskQuery) -> TaskPage:
+        return await self._read(lambda: _list(self._reading, query))
+
+    async def unfinished(self) -> tuple[Task, ...]:
+        return await self._read(lambda: _unfinished(self._reading))
+
+    async def close(self) -> None:
+        self._closed = True
+        await asyncio.to_thread(self._let_go_of_reading)
+        await self._writer.close()  # last, so that closing it folds the WAL into the file
+
+    def _let_go_of_reading(self) -> None:
+        self._reader.shutdown()
+        self._reading.close()
+
+    async def _read(self, work: Callable[[], _T]) -> _T:
+        if self._closed:
+            raise BackendError()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        except (sqlite3.Error, msgspec.MsgspecError) as exc:
+            _log.exception("the task store could not read")
+            raise BackendError() from exc
+
+
+def _columns(task: Task) -> dict[str, str | int | bytes]:
+    """What a save may change, and the id."""
+    return {
+        "id": task.id,
+        "state": task.status.state.value,
+        "terminal": task.is_terminal,
+        "at_ms": task.status.at_ms,
+        "seq": task.seq,
+        "body": _write_task(task),
+    }
+
+
+def _get(connection: sqlite3.Connection, row: Row) -> Task | None:
+    found = connection.execute(_SQL["get"], row).fetchone()
+    return None if found is None else _read_task(found[0])
+
+
+def _unfinished(connection: sqlite3.Connection) -> tuple[Task, ...]:
+    row = {"states": _json_list(state for state in TaskState if state not in TERMINAL | PAUSED)}
+    return tuple(_read_task(body) for (body,) in connection.execute(_SQL["unfinished"], row))
+
+
+def _list(connection: sqlite3.Connection, query: TaskQuery) -> TaskPage:
+    row, kind = _filters(query), "" if query.context_id is None else "_context"
+    connection.execute("begin")  # both queries see the same moment
+    try:
+        bodies = [body for (body,) in connection.execute(_SQL["list" + kind], row)]
+        (total,) = connection.execute(_SQL["count" + kind], row).fetchone()
+    finally:
+        connection.rollback()
+    tasks = tuple(map(_read_task, bodies[: query.limit]))
+    return TaskPage(tasks=tasks, total=total, more=len(bodies) > query.limit)
+
+
+def _filters(query: TaskQuery) -> Row:
+    """The query as parameters. A filter that is off becomes one that everything passes; so an index still seeks."""
+    after_ms, after_id = query.after or (_LATEST_MS, "")
+    return {
+        "owner": query.owner,
+        "agent": query.agent,
+        "context_id": query.context_id or "",
+        "changed_since_ms": _EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
+        "after_ms": after_ms,
+        "after_id": after_id,
+        "states": _json_list(query.states or TaskState),
+        "rows": query.limit + 1,  # the one more tells that there are more
+    }
+
+
+def _json_list(states: Iterable[TaskState]) -> str:
+    return msgspec.json.encode(list(states)).decode()
+
+
+def _connect(path: str | Path) -> sqlite3.Connection:
+    # Each connection is opened here and then used by one thread only; transactions are begun by hand.
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with ExitStack() as opened:
+        opened.callback(connection.close)
+        connection.execute("pragma journal_mode = wal")
+        opened.pop_all()
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: str | Path) -> None:
+    """Bring the schema to this version, each step in a transaction of its own."""
+    (version,) = connection.execute("pragma user_version").fetchone()
+    if version > len(_MIGRATIONS):
+        raise ConfigError(
+            f"The task store {path} is a newer version's: upgrade llamon-agent, or choose another data folder."
+        )
+    for number, script in enumerate(_MIGRATIONS[version:], version + 1):
+        connection.executescript(f"begin immediate; {script}; pragma user_version = {number}; commit")
+
+
+def _why_not(path: str | Path, exc: sqlite3.Error) -> str:
+    if exc.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return f"The task store {path} is damaged or no task store: move it away, or put a backup in its place."
+    return (
+        f"The task store {path} cannot be opened or written: "
+        "check that its folder is there and writable for this user, and that the disk has room."
+    )

@@ -1,0 +1,31 @@
+"""SQL that lives in files: named statements, and numbered migrations.
+
+A file of statements holds several, each under a line `-- name: what_for`; it is read once, when its store is imported.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def read_statements(text: str) -> Mapping[str, str]:
+    """Take a file of named statements apart.
+
+    Shape: what stands above the first name is a comment; a statement loses its closing semicolon.
+    """
+    _, *rest = _NAME.split(text)
+    return {name: sql.strip().removesuffix(";") for name, sql in zip(rest[::2], rest[1::2], strict=True)}
+
+
+def load_statements(path: str) -> Mapping[str, str]:
+    """The statements of a file below `sql/`."""
+    return read_statements((files("llamon_agent.store") / "sql" / path).read_text(encoding="utf-8"))
+
+
+def load_migrations(path: str) -> tuple[str, ...]:
+    """The migrations of a folder below `sql/`, in the order of their numbers; the first leads to schema version 1."""
+    folder = files("llamon_agent.store") / "sql" / path
+    scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return tuple(script.read_text(encoding="utf-8") for script in scripts)

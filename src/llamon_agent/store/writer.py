@@ -1,0 +1,110 @@
+"""Many callers' writes in few transactions.
+
+A commit to disk costs much the same for one write as for fifty, so writes that arrive while a transaction is under way
+wait and share the next. At most one transaction is under way, and it runs in a thread of its own.
+
+Rules:
+- The event loop side has no lock: only the loop touches `_waiting`. The thread gets a whole group and gives back its
+  outcomes at once, which wakes the loop once per transaction, not once per write.
+- A group is handed over one turn of the loop after the outcomes of the last: callers that were just answered get to add
+  their next write to it.
+- A write that changes no row, a conflict, is an outcome like another and leaves the rest of the group alone. A failure
+  of the database fails the group; the next group tries again, for a full disk may have room by then.
+- A caller that was cancelled has left its write behind; it may or may not be kept, like any write cut short.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from llamon_agent.domain.errors import BackendError
+
+Row = Mapping[str, str | int | bytes]
+
+_log = logging.getLogger(__name__)
+
+
+class _Write(NamedTuple):
+    statement: str
+    row: Row
+    outcome: asyncio.Future[bool | BaseException]
+
+
+class GroupedWriter:
+    """Owns a connection and the one thread that writes through it. Belongs to one event loop."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-writer")
+        self._waiting: list[_Write] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+
+    async def write(self, statement: str, row: Row) -> bool:
+        """Execute a statement; whether it changed a row. It is committed on return.
+
+        Raises: BackendError: nothing was written, or the writer is closed.
+        """
+        if self._closed:
+            raise BackendError()
+        loop = asyncio.get_running_loop()
+        write = _Write(statement, row, loop.create_future())
+        self._waiting.append(write)
+        if self._idle.is_set():
+            self._idle.clear()
+            loop.call_soon(self._hand_over)
+        outcome = await write.outcome
+        if isinstance(outcome, BaseException):
+            raise BackendError() from outcome
+        return outcome
+
+    async def close(self) -> None:
+        """Commit what waits, then let go of the thread and the connection. Safe to call twice."""
+        self._closed = True
+        await self._idle.wait()
+        await asyncio.to_thread(self._let_go)
+
+    def _let_go(self) -> None:
+        self._thread.shutdown()
+        self._connection.close()
+
+    def _hand_over(self) -> None:
+        group, self._waiting = self._waiting, []
+        if not group:
+            self._idle.set()
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            work = loop.run_in_executor(self._thread, _commit, self._connection, group)
+        except RuntimeError as exc:  # no thread is to be had; those who wait must hear of it
+            work = loop.create_future()
+            work.set_exception(exc)
+        work.add_done_callback(partial(self._settle, group))
+
+    def _settle(self, group: Sequence[_Write], work: asyncio.Future[list[bool]]) -> None:
+        failure = work.exception()
+        if failure is not None:
+            _log.error("the task store could not write; nothing of %d writes is kept", len(group), exc_info=failure)
+        outcomes: Sequence[bool | BaseException] = work.result() if failure is None else [failure] * len(group)
+        for write, outcome in zip(group, outcomes, strict=True):
+            if not write.outcome.done():
+                write.outcome.set_result(outcome)
+        asyncio.get_running_loop().call_soon(self._hand_over)
+
+
+def _commit(connection: sqlite3.Connection, group: Sequence[_Write]) -> list[bool]:
+    """Carry out a group in one transaction: which of its writes changed a row. Runs in the writer's thread."""
+    execute = connection.execute
+    try:
+        execute("begin immediate")
+        changed = [execute(write.statement, write.row).rowcount == 1 for write in group]
+        execute("commit")
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
+    return changed

@@ -1,0 +1,76 @@
+"""An agent that says what a test wrote for it.
+
+gate = Gate()
+agent = ScriptedAgent(
+    [Delta(text="Hel"), gate, Delta(text="lo"), Complete()],   # the first turn
+    [AgentError("out of paper")],                              # the second one fails
+)
+...
+await gate.reached()       # the first turn waits here
+gate.open()
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import AgentEvent, Complete, Interrupt
+from llamon_agent.runs.ports import Turn
+
+
+class Gate:
+    """A place in a script to wait at. Never opened, it holds the turn until somebody cancels it."""
+
+    def __init__(self) -> None:
+        self._reached = asyncio.Event()
+        self._open = asyncio.Event()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def reached(self) -> None:
+        """Wait until a turn has come here."""
+        await self._reached.wait()
+
+    async def wait(self) -> None:
+        self._reached.set()
+        await self._open.wait()
+
+
+Step = AgentEvent | AgentError | Gate
+"""An event to yield, an error to raise, or a gate to wait at."""
+
+
+class ScriptedAgent:
+    """An `Agent` that takes one script per turn, in the order of the turns.
+
+    Shape: `turns` are those it was given, `cancelled` those that were cut short, `abandoned` the threads whose pause
+           was given up, each in order.
+    """
+
+    def __init__(self, *scripts: Sequence[Step]) -> None:
+        self._scripts = list(scripts)
+        self.turns: list[Turn] = []
+        self.cancelled: list[Turn] = []
+        self.abandoned: list[str] = []
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        """Play the next script. Raises: AssertionError when there is none left."""
+        self.turns.append(turn)
+        assert self._scripts, f"there is no script for turn {len(self.turns)}"
+        step: Step | None = None
+        try:
+            for step in self._scripts.pop(0):
+                if isinstance(step, Gate):
+                    await step.wait()
+                elif isinstance(step, AgentError):
+                    raise step
+                else:
+                    yield step
+        except (GeneratorExit, asyncio.CancelledError):
+            if not isinstance(step, Complete | Interrupt):  # closed behind its last word, it was not cut short
+                self.cancelled.append(turn)
+            raise
+
+    async def abandon(self, thread_id: str) -> None:
+        self.abandoned.append(thread_id)

@@ -1,0 +1,186 @@
+import itertools
+
+import msgspec
+import pytest
+
+from llamon_agent.domain.errors import BadParams, CallerError, Conflict, TaskHasEnded, TaskIsBusy, TaskNotCancelable
+from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
+from llamon_agent.domain.message import Data, Message, Role, Text
+from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState, TaskStatus
+from llamon_agent.runs.decisions import (
+    NODE_LOST,
+    Begin,
+    Continue,
+    Outcome,
+    begun,
+    decide_cancel,
+    decide_submit,
+    ended,
+    new_task,
+    turn_of,
+)
+from llamon_agent.runs.ports import RunRequest, Target
+
+
+def message(text: str = "hi") -> Message:
+    return Message(message_id="m1", role=Role.USER, parts=(Text.of(text),))
+
+
+def task(state: TaskState = TaskState.WORKING) -> Task:
+    return Task(
+        id="t1",
+        context_id="c1",
+        owner="default",
+        agent="demo",
+        status=TaskStatus(state=state, at_ms=1),
+        seq=3,
+        created_ms=1,
+        history=(message(),),
+    )
+
+
+TARGET = Target(name="demo", adapter="echo", target="", session_id="s-{context_id}")
+
+
+def ids() -> str:
+    return "new"
+
+
+def request(**changes: object) -> RunRequest:
+    asked = RunRequest(owner="default", agent="demo", message=message(), prompt="hi", metadata={"source": "a2a"})
+    return msgspec.structs.replace(asked, **changes)
+
+
+@pytest.mark.parametrize("state", list(TaskState))
+def test_a_named_task_takes_a_message_only_while_it_is_paused(state: TaskState) -> None:
+    named = task(state)
+    if state in PAUSED:
+        assert decide_submit(named, None, None) == Continue(named)
+        return
+    expected: type[CallerError] = TaskHasEnded if state in TERMINAL else TaskIsBusy
+    with pytest.raises(expected):
+        decide_submit(named, None, None)
+
+
+def test_a_message_without_a_task_begins_one() -> None:
+    assert decide_submit(None, None, "c1") == Begin()
+
+
+def test_a_message_that_names_only_the_context_answers_its_pending_task() -> None:
+    pending = task(TaskState.INPUT_REQUIRED)
+    assert decide_submit(None, pending, "c1") == Continue(pending)
+
+
+def test_a_context_that_is_not_the_tasks_is_refused_whatever_its_state() -> None:
+    for state in TaskState:
+        with pytest.raises(BadParams):
+            decide_submit(task(state), None, "other")
+
+
+def test_the_tasks_own_context_may_be_named_too() -> None:
+    named = task(TaskState.INPUT_REQUIRED)
+    assert decide_submit(named, None, "c1") == Continue(named)
+
+
+@pytest.mark.parametrize(("state", "again_ok"), list(itertools.product(TaskState, [True, False])))
+def test_what_can_be_canceled(state: TaskState, again_ok: bool) -> None:
+    if state not in TERMINAL:
+        assert decide_cancel(task(state), again_ok=again_ok)
+    elif state is TaskState.CANCELED and again_ok:
+        assert not decide_cancel(task(state), again_ok=again_ok)
+    else:
+        with pytest.raises(TaskNotCancelable):
+            decide_cancel(task(state), again_ok=again_ok)
+
+
+def test_a_new_task_keeps_the_message_with_its_ids() -> None:
+    new = new_task(request(), "c9", TaskState.SUBMITTED, task_id="t9", now_ms=5)
+    assert (new.id, new.context_id, new.status, new.seq) == (
+        "t9",
+        "c9",
+        TaskStatus(state=TaskState.SUBMITTED, at_ms=5),
+        1,
+    )
+    assert new.history == (msgspec.structs.replace(message(), context_id="c9", task_id="t9"),)
+
+
+def test_a_turn_of_another_principal_has_its_own_thread() -> None:
+    asked = request(owner="alice", prefill=(message(),), history_received=4)
+    turn = turn_of(new_task(asked, "c9", TaskState.WORKING, task_id="t9", now_ms=5), asked, TARGET, answers=True)
+    assert (turn.task_id, turn.context_id, turn.thread_id) == ("t9", "c9", "principal:5:alice:c9")
+    assert (turn.session_id, turn.answers, turn.prefill, turn.history_received) == (
+        "s-principal:5:alice:c9",
+        True,
+        (message(),),
+        4,
+    )
+
+
+def test_an_answered_task_has_question_and_answer_in_its_history() -> None:
+    paused = ended(task(), Interrupt(text="Sure?", questions=()), 2, ids)
+    after = begun(paused, message("yes"), 3)
+    assert [part.text for said in after.history for part in said.parts if isinstance(part, Text)] == [
+        "hi",
+        "Sure?",
+        "yes",
+    ]
+    assert after.history[-1].task_id == "t1"
+    assert after.status == TaskStatus(state=TaskState.WORKING, at_ms=3)
+    assert after.seq == paused.seq + 1
+
+
+def test_an_answer_to_a_task_whose_question_was_lost_is_still_kept() -> None:
+    assert len(begun(task(TaskState.INPUT_REQUIRED), message("yes"), 3).history) == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (Complete(text="done"), TaskState.COMPLETED),
+        (Cancelled(), TaskState.CANCELED),
+        (Error(public="No luck."), TaskState.FAILED),
+        (NodeLost(), TaskState.FAILED),
+        (Interrupt(text="Sure?", questions=()), TaskState.INPUT_REQUIRED),
+        (Interrupt(text="Log in.", questions=(), auth=True), TaskState.AUTH_REQUIRED),
+    ],
+)
+def test_each_end_of_a_run_has_its_state(outcome: Outcome, state: TaskState) -> None:
+    after = ended(task(), outcome, 9, ids)
+    assert (after.status.state, after.status.at_ms, after.seq) == (state, 9, 4)
+
+
+def test_completed_carries_no_status_message() -> None:
+    assert ended(task(), Complete(text="done"), 9, ids).status.message is None
+
+
+@pytest.mark.parametrize(("outcome", "text"), [(Error(public="No luck."), "No luck."), (NodeLost(), NODE_LOST)])
+def test_a_failure_says_why_in_its_status_and_at_the_end_of_history(outcome: Outcome, text: str) -> None:
+    after = ended(task(), outcome, 9, ids)
+    assert after.status.message is not None
+    assert after.status.message.parts == (Text.of(text),)
+    assert after.history[-1] == after.status.message
+    assert after.history[-1].role is Role.AGENT
+
+
+def test_a_question_is_told_in_words_and_as_data_with_ids_and_schema() -> None:
+    asked = (Question(id="i1", value="Sure?", schema={"type": "string"}), Question(id="i2", value={"a": 1}))
+    after = ended(task(), Interrupt(text="Sure?", questions=asked), 9, ids)
+    assert after.status.message is not None
+    assert after.status.message.parts == (
+        Text.of("Sure?"),
+        Data(
+            data={
+                "questions": [
+                    {"id": "i1", "value": "Sure?", "schema": {"type": "string"}},
+                    {"id": "i2", "value": {"a": 1}},
+                ]
+            }
+        ),
+    )
+    assert len(after.history) == 1
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_nothing_ends_a_task_twice(state: TaskState) -> None:
+    with pytest.raises(Conflict):
+        ended(task(state), Complete(), 9, ids)

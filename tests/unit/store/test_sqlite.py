@@ -1,0 +1,185 @@
+"""The SQLite store keeps the contract, and what it was told, when its process or its file goes wrong."""
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.task import TaskState
+from llamon_agent.runs.ports import TaskStore
+from llamon_agent.store.sqlite import Durability, SqliteTaskStore
+from llamon_agent.store.statements import load_statements
+from llamon_agent.testing.store_contract import MINE, TaskStoreContract, a_full_task, a_task, ids, next_of
+
+SOURCE = Path(__file__).parents[3] / "src"
+
+DIES_AFTER_AN_ANSWER = """
+import asyncio, os, signal, sys
+from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.testing.store_contract import a_task
+
+async def main():
+    store = SqliteTaskStore.open(sys.argv[1], durability="normal")
+    await store.create(a_task("answered"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tasks.sqlite3"
+
+
+class TestSqliteTaskStore(TaskStoreContract):
+    @pytest.fixture(params=["full", "normal"])
+    async def store(self, path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TaskStore]:
+        durability: Durability = request.param
+        async with opened(path, durability) as store:
+            yield store
+
+
+@asynccontextmanager
+async def opened(path: Path, durability: Durability = "full") -> AsyncIterator[SqliteTaskStore]:
+    store = SqliteTaskStore.open(path, durability=durability)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextmanager
+def held_by_a_writer(path: Path) -> Iterator[None]:
+    """Somebody else is in the middle of a write."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        yield
+        other.execute("rollback")
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(statement)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(ConfigError) as raised:
+        SqliteTaskStore.open(path)
+    assert str(path) in raised.value.public
+    return raised.value.public
+
+
+async def test_tasks_are_there_when_the_store_is_opened_again(path: Path) -> None:
+    ended = next_of(a_task("ended"), TaskState.FAILED)
+    async with opened(path) as store:
+        await store.create(a_full_task())
+        await store.create(a_task("ended"))
+        await store.save(ended, expect=1)
+    async with opened(path) as store:
+        assert await store.get("ann", "demo", "task-1") == a_full_task()
+        assert await store.get("ann", "demo", "ended") == ended
+        with pytest.raises(Conflict):
+            await store.save(next_of(ended), expect=ended.seq)
+
+
+async def test_closing_keeps_writes_that_are_still_waiting(path: Path) -> None:
+    store = SqliteTaskStore.open(path)
+    writes = [asyncio.create_task(store.create(a_task(f"task-{number}"))) for number in range(50)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await store.close()
+        await asyncio.gather(*writes)
+    async with opened(path) as again:
+        assert (await again.list(MINE)).total == 50
+
+
+async def test_closing_leaves_one_whole_file(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(a_task())
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_what_a_killed_process_was_answered_is_kept(path: Path) -> None:
+    program = [sys.executable, "-c", DIES_AFTER_AN_ANSWER, str(path)]
+    killed = subprocess.run(program, env=os.environ | {"PYTHONPATH": str(SOURCE)}, timeout=30, check=False)  # noqa: ASYNC221
+    assert killed.returncode == -signal.SIGKILL
+    async with opened(path) as store:
+        assert ids(await store.list(MINE)) == ["answered"]
+
+
+async def test_a_read_does_not_wait_for_a_write(path: Path) -> None:
+    async with opened(path) as store, asyncio.timeout(5):
+        await store.create(a_task())
+        with held_by_a_writer(path):
+            write = asyncio.create_task(store.create(a_task("late")))
+            assert await store.get("ann", "demo", "task-1") == a_task()
+            assert ids(await store.list(MINE)) == ["task-1"]
+            assert not write.done()
+        await write
+
+
+async def test_no_statement_reads_the_whole_table(path: Path) -> None:
+    async with opened(path):
+        pass
+    with closing(sqlite3.connect(path)) as file:
+        for name, statement in load_statements("sqlite/task.sql").items():
+            anything = dict.fromkeys(re.findall(r":(\w+)", statement))
+            plan = [str(row[-1]) for row in file.execute(f"explain query plan {statement}", anything)]
+            allowed = {"SCAN task USING COVERING INDEX task_by_status"} if name == "unfinished" else set()
+            assert {step for step in plan if step.startswith("SCAN task")} == allowed, name
+            sorts = any("TEMP B-TREE" in step for step in plan)
+            assert sorts == (name in {"list_context", "unfinished"}), name
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    assert "cannot be opened or written" in refused(tmp_path / "nowhere" / "tasks.sqlite3")
+
+
+def test_a_folder_in_the_files_place_is_told(tmp_path: Path) -> None:
+    assert "cannot be opened or written" in refused(tmp_path)
+
+
+def test_a_file_that_is_no_task_store_is_told_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"my novel " * 1_000)
+    assert "damaged or no task store" in refused(path)
+    assert path.read_bytes() == b"my novel " * 1_000
+
+
+def test_a_newer_versions_file_is_told_and_left_alone(path: Path) -> None:
+    change(path, "pragma user_version = 999")
+    assert "a newer version's" in refused(path)
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("select count(*) from sqlite_schema").fetchone() == (0,)
+
+
+async def test_a_damaged_task_is_a_backend_error(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(path) as store:
+        await store.create(a_task())
+        change(path, "update task set body = 'nonsense'")
+        for call in (store.get("ann", "demo", "task-1"), store.list(MINE)):
+            with pytest.raises(BackendError) as raised:
+                await call
+            assert raised.value.public == BackendError.public
+    assert "could not read" in caplog.text
+
+
+async def test_a_store_whose_table_is_gone_is_away(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(a_task())
+        change(path, "drop table task")
+        for call in (store.create(a_task("new")), store.save(next_of(a_task()), expect=1), store.list(MINE)):
+            with pytest.raises(BackendError) as raised:
+                await call
+            assert not isinstance(raised.value, Conflict)
+            assert raised.value.public == BackendError.public
+            assert isinstance(raised.value.__cause__, sqlite3.OperationalError)
