@@ -1,0 +1,1 @@
+"""Protocols by which others call us."""

@@ -1,0 +1,71 @@
+"""Which dialect speaks for a request. The version is read here, once; past this line nobody asks for it.
+
+The method's name decides: `message/send` can only be 0.x and `SendMessage` only 1.0. The A2A-Version header can object,
+but it need not be there: 0.x has no such header, and some callers of 1.0 send none either. That is more lenient than
+1.0 §3.6.2, by which a missing header means 0.3 and `SendMessage` without one would be an unknown method.
+"""
+
+import re
+
+from llamon_agent.domain.errors import UnknownMethod, VersionNotSupported
+from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.inbound.a2a.v03.codec import V03
+from llamon_agent.inbound.a2a.v10.codec import V10
+
+DIALECTS: tuple[Dialect, ...] = (V03, V10)
+
+_BY_METHOD: dict[str, Dialect] = {method: dialect for dialect in DIALECTS for method in dialect.methods}
+_BY_VERSION: dict[str, Dialect] = {"0.2": V03, "0.3": V03, "1.0": V10}
+
+# §3.6: "Major.Minor"; §3.6.1: patch numbers are not to be considered.
+_VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,4})?", re.ASCII)
+
+_LONGEST_ECHO = 64
+
+
+def negotiate(method: str, version_header: str | None) -> Dialect:
+    """The dialect that a call is made in; `version_header` is A2A-Version's value, None or empty where there is none.
+
+    Raises: VersionNotSupported, whatever the method; UnknownMethod, also where method and header contradict each other.
+    Source: A2A 1.0 §3.6.2.
+    """
+    asked = _asked(version_header)
+    spoken = _BY_METHOD.get(method)
+    if spoken is None:
+        raise UnknownMethod(f"There is no method {_echo(method)}.")
+    if asked is not None and asked is not spoken:
+        raise UnknownMethod(
+            f"{method} is a method of A2A {spoken.version}, but the A2A-Version header asks for {asked.version}; "
+            f"leave the header out, or call by the method names of {asked.version}."
+        )
+    return spoken
+
+
+def dialect_for_fault(method: str | None, version_header: str | None) -> Dialect:
+    """In whose shape an error is written, when it may be that no dialect could be agreed on.
+
+    Only callers of 1.0 and later know the header, so one that names no 0.x asks for 1.0's shape, supported or not; then
+    the method decides; and of a caller that tells nothing 0.x is presumed, as §3.6.2 does.
+    """
+    try:
+        asked = _asked(version_header)
+    except VersionNotSupported:
+        return V10
+    return asked or _BY_METHOD.get(method or "", V03)
+
+
+def _asked(version_header: str | None) -> Dialect | None:
+    """The dialect that the header asks for, None where it asks for none. Raises: VersionNotSupported."""
+    header = (version_header or "").strip()
+    if not header:
+        return None
+    found = _VERSION.fullmatch(header)
+    dialect = _BY_VERSION.get(found[1]) if found else None
+    if dialect is None:
+        raise VersionNotSupported
+    return dialect
+
+
+def _echo(method: str) -> str:
+    """A method's name as the caller wrote it, as far as it is worth showing."""
+    return repr(method if len(method) <= _LONGEST_ECHO else method[:_LONGEST_ECHO] + "...")

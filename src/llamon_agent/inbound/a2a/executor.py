@@ -1,0 +1,68 @@
+"""A send-message operation becomes a run request: metadata merged, history read, prompt built."""
+
+import re
+
+import msgspec
+
+from llamon_agent.domain.errors import BadParams, PushNotSupported
+from llamon_agent.domain.message import Message, Metadata, Text, texts
+from llamon_agent.inbound.a2a.history.converter import prefill
+from llamon_agent.inbound.a2a.operations import SendMessage
+from llamon_agent.runs.ports import RunRequest
+
+HISTORY = "history"
+"""The metadata key under which a host sends the turns before this message."""
+
+MAX_CONTEXT_ID_CHARS = 512
+"""How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
+
+_CONTEXT_ID = re.compile(rf"[^\x00-\x1f\x7f]{{1,{MAX_CONTEXT_ID_CHARS}}}")
+
+
+def run_request(call: SendMessage, *, owner: str, agent: str) -> RunRequest:
+    """What the run service is asked for.
+
+    Shape:  the message is kept without the history in its metadata, so that no task repeats it to the host; the run's
+            metadata is what the host sent in both places, with our `source` and `blocking` on top.
+    Raises: BadParams, PushNotSupported.
+    """
+    if call.wants_push:
+        raise PushNotSupported
+    message = call.message
+    _check(message)
+    metadata = _merge_metadata(message.metadata, call.metadata)
+    reading = prefill(metadata.pop(HISTORY, None), current_id=message.message_id)
+    return RunRequest(
+        owner=owner,
+        agent=agent,
+        message=_without_history(message),
+        prompt="\n".join(texts(message.parts)),
+        task_id=message.task_id,
+        context_id=message.context_id,
+        prefill=reading.turns,
+        history_received=reading.received,
+        metadata={**metadata, "source": "a2a", "blocking": call.blocking},
+    )
+
+
+def _merge_metadata(message_metadata: Metadata | None, params_metadata: Metadata | None) -> Metadata:
+    """Both places where a host may put metadata, as one new dict; where both have a key, the message wins."""
+    return {**(params_metadata or {}), **(message_metadata or {})}
+
+
+def _without_history(message: Message) -> Message:
+    if not message.metadata or HISTORY not in message.metadata:
+        return message
+    rest = {key: value for key, value in message.metadata.items() if key != HISTORY}
+    return msgspec.structs.replace(message, metadata=rest or None)
+
+
+def _check(message: Message) -> None:
+    """What both dialects ask of a message, and no schema can say."""
+    if message.context_id is not None and not _CONTEXT_ID.fullmatch(message.context_id):
+        raise BadParams(
+            f"message.contextId: 1 to {MAX_CONTEXT_ID_CHARS} characters, none of them a control character; "
+            "leave it out for a new context"
+        )
+    if not any(part.text if isinstance(part, Text) else True for part in message.parts):
+        raise BadParams("message.parts: at least one part must not be empty text")

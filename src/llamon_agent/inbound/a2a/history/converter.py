@@ -1,0 +1,76 @@
+"""A host's history as LangChain messages, within its limit.
+
+The limit is a promise that hosts make: at most ten entries. Whether it was kept is judged by what came, the entries
+that had to be skipped included; what is seeded is the newest ten turns that could be read, so that an entry which
+cannot be used takes no place from one that can.
+
+Cheap to import: LangChain is loaded by the first conversion.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from llamon_agent.domain.message import Message, Role, texts
+from llamon_agent.inbound.a2a.history.reading import Reading, drop_current, read_history
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+
+logger = logging.getLogger(__name__)
+
+_MAX_PREFILL_TURNS = 10
+
+_SEED_ID = "seed:"
+"""What the ids of seeded messages begin with. Ids of later turns begin with a task's id, so none ever replaces a seeded
+turn in a thread, nor the other way round."""
+
+
+def convert_a2a_history_to_lc(history: object) -> list[BaseMessage]:
+    """The messages to seed a thread with: what a host sent as `metadata.history`, read, capped and mapped.
+
+    Shape:  oldest first, at most ten; user becomes HumanMessage, agent becomes AIMessage. Never raises.
+    """
+    return prefill_to_lc(prefill(history, current_id=None).turns)
+
+
+def prefill(history: object, *, current_id: str | None) -> Reading:
+    """Read a history, leave out the current message, and keep the newest ten turns. Never raises."""
+    return cap(drop_current(read_history(history), current_id))
+
+
+def cap(reading: Reading) -> Reading:
+    """Keep the newest ten turns, and log whether the host kept its promise; see the module's docstring.
+
+    Shape:  received stays what it was, so that the task can tell how many turns were left out.
+    """
+    if reading.received > _MAX_PREFILL_TURNS:
+        logger.warning("호스트 약속(10) 초과, 최근 10턴만 시드")
+    elif reading.received:
+        logger.info("metadata.history 수신 — %d개", reading.received)
+    return msgspec.structs.replace(reading, turns=reading.turns[-_MAX_PREFILL_TURNS:])
+
+
+def prefill_to_lc(turns: Sequence[Message]) -> list[BaseMessage]:
+    """Turns as LangChain messages, in order, with ids that are stable and differ from each other.
+
+    LangGraph's add_messages replaces a message by one of the same id, in its place; a host that uses an id twice must
+    not lose a turn by it.
+    """
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    ids: set[str] = set()
+    messages: list[BaseMessage] = []
+    for position, turn in enumerate(turns):
+        seed_id = _SEED_ID + (turn.message_id or str(position))
+        while seed_id in ids:
+            seed_id += f"#{position}"
+        ids.add(seed_id)
+        kind = AIMessage if turn.role is Role.AGENT else HumanMessage
+        messages.append(kind(content="".join(texts(turn.parts)), id=seed_id))
+    return messages

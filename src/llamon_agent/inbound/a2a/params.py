@@ -1,0 +1,65 @@
+"""Opening a method's params against a schema, and telling the caller which field is wrong.
+
+What msgspec says about a bad value may quote the value, so its text never leaves this module: only the path does, which
+is made of our own schema's names and of list positions, and the name of a required field that is missing.
+"""
+
+import binascii
+import re
+from typing import TypeVar
+
+import msgspec
+
+from llamon_agent.domain.errors import BadJson, BadParams
+
+T = TypeVar("T")
+
+_PATH = re.compile(r" - at `\$([^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `(\w+)`")
+_STANDARD = str.maketrans("-_", "+/")
+
+
+def read_params(decoder: msgspec.json.Decoder[T], params: bytes) -> T:
+    """Open params with a schema's decoder.
+
+    Raises: BadParams that names the field; BadJson for text that no JSON reader takes: bad UTF-8, lone surrogates, a
+            nesting too deep to follow.
+    """
+    if not params:
+        raise BadParams("params are required and must be an object.")
+    try:
+        return decoder.decode(params)
+    except msgspec.ValidationError as exc:  # a subclass of DecodeError, so it goes first
+        raise BadParams(_complaint(str(exc))) from exc
+    except (msgspec.DecodeError, RecursionError) as exc:  # deep nesting is no MsgspecError
+        raise BadJson from exc
+
+
+def _complaint(error: str) -> str:
+    """Our sentence about msgspec's error."""
+    found = _PATH.search(error)
+    path = found[1] if found else ""
+    if missing := _MISSING.match(error):
+        return f"{path}.{missing[1]} is required.".lstrip(".")
+    return f"{path} is not valid.".lstrip(".") if path else "params must be an object."
+
+
+def read_base64(text: str, field: str) -> bytes:
+    """The bytes of base64 text: standard or URL-safe letters, padded or not.
+
+    Raises: BadParams that names the field.
+    Source: ProtoJSON, `bytes`: "Either standard or URL-safe base64 encoding with/without paddings are accepted."
+    """
+    if "-" in text or "_" in text:
+        text = text.translate(_STANDARD)
+    if not text.endswith("="):
+        text += "=" * (-len(text) % 4)
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as exc:  # binascii.Error is one; so is what letters beyond ASCII raise
+        raise BadParams(f"{field} is not valid base64.") from exc
+
+
+def write_base64(data: bytes) -> str:
+    """Bytes as standard base64, padded."""
+    return binascii.b2a_base64(data, newline=False).decode("ascii")

@@ -1,0 +1,110 @@
+"""An edge in memory for the rim's tests: a scripted agent behind the real run service."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from llamon_agent.inbound.a2a.endpoint import Answer, Caller, Endpoint, Reply
+from llamon_agent.inbound.a2a.presentation import Artifacts
+from llamon_agent.inbound.a2a.sse import Reader
+from llamon_agent.inbound.a2a.streaming import Frames
+from llamon_agent.runs.ports import Limits, Runtime, Target
+from llamon_agent.runs.service import RunService
+from llamon_agent.store.memory import MemoryTaskStore
+from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import ScriptedAgent, Step
+
+AGENT = "echo"
+
+
+class Edge(msgspec.Struct):
+    """What a test holds in its hands."""
+
+    agent: ScriptedAgent
+    clock: HandClock
+    runs: RunService
+    endpoint: Endpoint
+
+    async def ask(self, method: str, params: object = None, caller: Caller | None = None) -> Any:
+        """The response to a call that is answered with one; its `result` where it has one."""
+        response = response_of(await self.endpoint.answer(call(method, params), caller or Caller()))
+        return response.get("result", response)
+
+    async def begin(self, caller: Caller | None = None, **more: object) -> str:
+        """The id of a new task that is worked on."""
+        params = message_03(**more) | {"configuration": {"blocking": False}}
+        task_id: str = (await self.ask("message/send", params, caller))["id"]
+        return task_id
+
+    async def only_task(self) -> str:
+        """The id of the one task that there is."""
+        [task] = (await self.ask("ListTasks", {}))["tasks"]
+        task_id: str = task["id"]
+        return task_id
+
+    async def open(self, method: str, params: object = None, caller: Caller | None = None) -> Frames:
+        """The stream that a call is answered with."""
+        reply = await self.endpoint.answer(call(method, params), caller or Caller())
+        assert isinstance(reply, Frames), reply
+        return reply
+
+
+@asynccontextmanager
+async def edge(
+    *scripts: Sequence[Step],
+    artifacts: Artifacts = Artifacts.AUTO,
+    wait_s: float = 5.0,
+    ping_s: float = 15.0,
+    limits: Limits | None = None,
+) -> AsyncIterator[Edge]:
+    agent, clock = ScriptedAgent(*scripts), HandClock()
+    runtimes = {AGENT: Runtime(Target(name=AGENT, adapter="scripted", target="script"), agent)}
+    async with RunService(MemoryTaskStore(), runtimes, clock=clock, new_id=counting_ids(), limits=limits) as runs:
+        endpoint = Endpoint(runs, agent=AGENT, artifacts=artifacts, wait_s=wait_s, ping_s=ping_s)
+        yield Edge(agent, clock, runs, endpoint)
+
+
+def call(method: str, params: object = None, call_id: object = 1) -> bytes:
+    """A request; without params where they are None."""
+    body = {"jsonrpc": "2.0", "id": call_id, "method": method}
+    return json.dumps(body if params is None else {**body, "params": params}).encode()
+
+
+def message_03(text: str = "hi", /, **more: object) -> dict[str, Any]:
+    """Params of message/send and message/stream."""
+    message = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": text}]}
+    return {"message": {**message, **more}}
+
+
+def message_10(text: str = "hi", /, **more: object) -> dict[str, Any]:
+    """Params of SendMessage and SendStreamingMessage."""
+    return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
+
+
+def response_of(reply: Reply) -> Any:
+    assert isinstance(reply, Answer), reply
+    return json.loads(reply.body)
+
+
+async def chunks_of(frames: Frames) -> list[bytes]:
+    """The stream to its end, as it was written."""
+    chunks: list[bytes] = []
+
+    async def write(chunk: bytes) -> None:
+        chunks.append(chunk)
+
+    await frames.deliver(write)
+    return chunks
+
+
+def events_in(stream: bytes) -> list[tuple[str, Any]]:
+    """The frames of a stream: each one's id, and the response in it."""
+    return [(event.id, json.loads(event.data)) for event in Reader().feed(stream)]
+
+
+async def results_of(frames: Frames) -> list[Any]:
+    """The results of a stream's events."""
+    return [response["result"] for _, response in events_in(b"".join(await chunks_of(frames)))]

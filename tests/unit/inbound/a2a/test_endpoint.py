@@ -1,0 +1,365 @@
+import json
+import logging
+from typing import Any
+
+import pytest
+from tests.unit.inbound.a2a.edges import AGENT, call, edge, message_03, message_10, response_of, results_of
+
+from llamon_agent.domain.errors import BackendError, ContentTypeNotSupported
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
+from llamon_agent.domain.principal import Principal
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Nothing, _read_seq
+from llamon_agent.runs.ports import Limits, RunRequest
+from llamon_agent.runs.run import Run
+from llamon_agent.runs.service import RunService
+from llamon_agent.store.memory import MemoryTaskStore
+from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import Gate, Step
+
+ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
+QUESTION: list[Step] = [Interrupt(text="Sure?", questions=(Question(id="q", value="Sure?"),))]
+ANN = Caller(principal=Principal("ann"))
+BOB = Caller(principal=Principal("bob"))
+
+
+def text_of(task: Any) -> str:
+    return "".join(part["text"] for artifact in task["artifacts"] for part in artifact["parts"])
+
+
+# Sending.
+
+
+async def test_a_blocking_send_is_answered_with_the_finished_task() -> None:
+    async with edge(ANSWER, ANSWER) as it:
+        old = await it.ask("message/send", message_03())
+        new = await it.ask("SendMessage", message_10())
+    assert (old["kind"], old["status"]["state"], text_of(old)) == ("task", "completed", "Hello")
+    assert (new["task"]["status"]["state"], text_of(new["task"])) == ("TASK_STATE_COMPLETED", "Hello")
+
+
+async def test_a_blocking_send_is_answered_at_a_pause() -> None:
+    async with edge(QUESTION) as it:
+        assert (await it.ask("message/send", message_03()))["status"]["state"] == "input-required"
+
+
+async def test_a_blocking_send_waits_no_longer_than_configured() -> None:
+    async with edge([Gate()], wait_s=0.01) as it:
+        assert (await it.ask("message/send", message_03()))["status"]["state"] == "working"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("message/send", message_03() | {"configuration": {"blocking": False}}),
+        ("SendMessage", message_10() | {"configuration": {"returnImmediately": True}}),
+    ],
+)
+async def test_a_background_send_is_answered_at_once(method: str, params: dict[str, Any]) -> None:
+    async with edge([Gate()]) as it:
+        result = await it.ask(method, params)
+    assert result.get("task", result)["status"]["state"] in ("working", "TASK_STATE_WORKING")
+
+
+async def test_a_follow_up_answers_the_question_of_its_task() -> None:
+    async with edge(QUESTION, ANSWER) as it:
+        asked = await it.ask("message/send", message_03())
+        done = await it.ask("message/send", message_03("yes", taskId=asked["id"]))
+    assert (done["id"], done["contextId"]) == (asked["id"], asked["contextId"])
+    assert [turn.answers for turn in it.agent.turns] == [False, True]
+
+
+async def test_history_length_trims_what_is_answered_and_not_what_is_stored() -> None:
+    async with edge(ANSWER) as it:
+        sent = await it.ask("message/send", message_03() | {"configuration": {"historyLength": 0}})
+        assert "history" not in sent
+        assert len((await it.ask("tasks/get", {"id": sent["id"]}))["history"]) == 1
+        assert "history" not in await it.ask("GetTask", {"id": sent["id"], "historyLength": 0})
+
+
+async def test_the_hosts_history_reaches_the_agent_and_is_not_echoed() -> None:
+    history = [{"role": "user", "parts": [{"text": "my number is 7"}]}]
+    async with edge(ANSWER) as it:
+        task = await it.ask("message/send", message_03(metadata={"history": history, "k": "v"}))
+    [turn] = it.agent.turns
+    assert len(turn.prefill) == 1
+    assert turn.metadata == {"k": "v", "source": "a2a", "blocking": True}
+    assert "my number" not in json.dumps(task)
+
+
+async def test_push_in_a_send_is_refused_and_nothing_runs() -> None:
+    config = {"configuration": {"pushNotificationConfig": {"url": "https://example.com/hook"}}}
+    async with edge() as it:
+        assert (await it.ask("message/send", message_03() | config))["error"]["code"] == -32003
+        assert (await it.ask("ListTasks", {}))["totalSize"] == 0
+
+
+# Notifications.
+
+
+@pytest.mark.parametrize("method", ["message/send", "message/stream"])
+async def test_a_valid_notification_is_carried_out_and_not_answered(method: str) -> None:
+    gate = Gate()
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": message_03()}).encode()
+    async with edge([gate]) as it:
+        assert isinstance(await it.endpoint.answer(body, Caller()), Nothing)
+        await gate.reached()
+
+
+async def test_a_notification_that_would_subscribe_follows_nothing() -> None:
+    async with edge([Gate()]) as it:
+        body = {"jsonrpc": "2.0", "method": "tasks/resubscribe", "params": {"id": await it.begin()}}
+        assert isinstance(await it.endpoint.answer(json.dumps(body).encode(), Caller()), Nothing)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"jsonrpc":"2.0","method":"no/such"}', -32601),
+        (b'{"jsonrpc":"2.0","method":"message/send","params":{}}', -32602),
+        (b'{"jsonrpc":"2.0","method":"tasks/get"}', -32602),
+        (b'{"jsonrpc":"2.0","method":"tasks/get","params":"x"}', -32602),
+        (b'{"method":"message/send"}', -32600),
+        (b"{", -32700),
+    ],
+)
+async def test_a_faulty_notification_is_answered_with_a_null_id(body: bytes, code: int) -> None:
+    async with edge() as it:
+        response = response_of(await it.endpoint.answer(body, Caller()))
+    assert response["id"] is None
+    assert response["error"]["code"] == code
+
+
+# Faults.
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("no/such", {}, -32601),
+        ("message/send", [1], -32602),
+        ("message/send", {"message": {}}, -32602),
+        ("message/send", message_03(contextId="x" * 600), -32602),
+        ("message/send", message_03(taskId="nope"), -32001),
+        ("tasks/get", {"id": "nope"}, -32001),
+        ("tasks/cancel", {"id": "nope"}, -32001),
+        ("tasks/resubscribe", {"id": "nope"}, -32001),
+        ("SubscribeToTask", {"id": "nope"}, -32001),
+        ("ListTasks", {"pageToken": "nope"}, -32602),
+        ("ListTasks", {"pageSize": 1000}, -32602),
+        ("tasks/pushNotificationConfig/set", {"taskId": "nope"}, -32003),
+        ("ListTaskPushNotificationConfigs", None, -32003),
+        ("agent/getAuthenticatedExtendedCard", None, -32007),
+        ("GetExtendedAgentCard", None, -32004),
+    ],
+)
+async def test_a_fault_has_its_code_and_nothing_is_written(method: str, params: object, code: int) -> None:
+    async with edge() as it:
+        response = await it.ask(method, params)
+        assert (response["id"], response["error"]["code"]) == (1, code)
+        assert (await it.ask("ListTasks", {}))["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "code", "has_data"),
+    [
+        ("message/send", None, -32602, False),
+        ("message/send", "0.3", -32602, False),
+        ("SendMessage", None, -32602, True),
+        ("SendMessage", "1.0.1", -32602, True),
+        ("SendMessage", "99.0", -32009, True),
+        ("message/send", "2.0", -32009, True),
+        ("message/send", "1.0", -32601, True),
+        ("no/such", None, -32601, False),
+    ],
+)
+async def test_a_fault_is_told_in_the_callers_dialect(
+    method: str, version: str | None, code: int, has_data: bool
+) -> None:
+    async with edge() as it:
+        error = (await it.ask(method, {}, Caller(version=version)))["error"]
+    assert error["code"] == code
+    assert ("data" in error) is has_data
+
+
+async def test_an_error_before_the_first_event_is_a_plain_answer() -> None:
+    async with edge(ANSWER) as it:
+        task = await it.ask("message/send", message_03())
+        assert (await it.ask("SubscribeToTask", {"id": task["id"]}))["error"]["code"] == -32004
+        assert (await it.ask("message/stream", message_03(taskId=task["id"])))["error"]["code"] == -32004
+
+
+async def test_a_full_context_is_refused_with_a_hint() -> None:
+    async with edge([Gate()], limits=Limits(waiting_per_context=0)) as it:
+        await it.open("SendStreamingMessage", message_10(contextId="c"))
+        error = (await it.ask("SendMessage", message_10(contextId="c")))["error"]
+    assert error["code"] == -32000
+    assert "RetryInfo" in error["data"][1]["@type"]
+
+
+class BrokenRuns(RunService):
+    """A run service whose every submission fails."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(MemoryTaskStore(), {}, clock=HandClock(), new_id=counting_ids())
+        self.error = error
+
+    async def submit_run(self, request: RunRequest) -> Run:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "public"),
+    [
+        (BackendError(), BackendError.public),
+        (RuntimeError("secret"), "Something went wrong."),
+        (RecursionError("secret"), "Something went wrong."),
+    ],
+)
+async def test_what_is_our_fault_is_logged_and_told_without_its_text(
+    error: Exception, public: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = Endpoint(BrokenRuns(error), agent=AGENT)
+    response = response_of(await endpoint.answer(call("message/send", message_03()), Caller()))
+    assert response["error"] == {"code": -32603, "message": public}
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.exc_info is not None
+
+
+async def test_the_callers_faults_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with edge() as it:
+        await it.ask("tasks/get", {"id": "nope"})
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_body_that_is_not_read_can_be_refused() -> None:
+    async with edge() as it:
+        response = response_of(it.endpoint.refuse(ContentTypeNotSupported(), Caller(version="1.0")))
+    assert response["id"] is None
+    assert response["error"]["code"] == -32005
+
+
+# Whose task it is.
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask", "SubscribeToTask"])
+async def test_somebody_elses_task_looks_like_none(method: str) -> None:
+    async with edge([Gate()]) as it:
+        theirs = await it.ask(method, {"id": await it.begin(ANN)}, BOB)
+        unknown = await it.ask(method, {"id": "nope"}, BOB)
+    assert theirs == unknown
+
+
+async def test_a_list_shows_only_the_callers_tasks() -> None:
+    async with edge(ANSWER, ANSWER) as it:
+        await it.ask("message/send", message_03(), ANN)
+        await it.ask("message/send", message_03(), BOB)
+        assert (await it.ask("ListTasks", {}, BOB))["totalSize"] == 1
+
+
+# Get, cancel, list, subscribe.
+
+
+async def test_a_working_task_is_shown_with_the_answer_so_far() -> None:
+    gate = Gate()
+    async with edge([Delta(text="Hel"), Delta(text="lo"), gate]) as it:
+        task_id = await it.begin()
+        await gate.reached()
+        task = await it.ask("tasks/get", {"id": task_id})
+    assert (task["status"]["state"], text_of(task)) == ("working", "Hello")
+
+
+async def test_cancel_stops_the_work_and_a_second_one_goes_by_the_version() -> None:
+    gate = Gate()
+    async with edge([gate]) as it:
+        task_id = await it.begin()
+        await gate.reached()
+        assert (await it.ask("tasks/cancel", {"id": task_id}))["status"]["state"] == "canceled"
+        assert len(it.agent.cancelled) == 1
+        assert (await it.ask("tasks/cancel", {"id": task_id}))["error"]["code"] == -32002
+        assert (await it.ask("CancelTask", {"id": task_id}))["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+async def test_a_list_is_read_page_by_page() -> None:
+    async with edge(*[ANSWER] * 5) as it:
+        for _ in range(5):
+            it.clock.advance(1)
+            await it.ask("message/send", message_03())
+        pages: list[Any] = []
+        token = ""
+        while not pages or token:
+            pages.append(await it.ask("ListTasks", {"pageSize": 2, "pageToken": token}))
+            token = pages[-1]["nextPageToken"]
+    ids = [task["id"] for page in pages for task in page["tasks"]]
+    assert [len(page["tasks"]) for page in pages] == [2, 2, 1]
+    assert len(set(ids)) == 5
+    assert all(page["totalSize"] == 5 and page["pageSize"] == 2 for page in pages)
+
+
+async def test_a_list_filters_and_trims() -> None:
+    async with edge(ANSWER, QUESTION) as it:
+        await it.ask("message/send", message_03(contextId="c-1"))
+        await it.ask("message/send", message_03(contextId="c-2"))
+        paused = await it.ask("ListTasks", {"status": "TASK_STATE_INPUT_REQUIRED"})
+        first = await it.ask("ListTasks", {"contextId": "c-1", "historyLength": 0, "includeArtifacts": True})
+    assert [task["contextId"] for task in paused["tasks"]] == ["c-2"]
+    assert "artifacts" not in paused["tasks"][0]
+    assert text_of(first["tasks"][0]) == "Hello"
+    assert "history" not in first["tasks"][0]
+
+
+async def test_a_finished_task_is_followed_in_0_3_by_showing_it() -> None:
+    async with edge(ANSWER) as it:
+        task = await it.ask("message/send", message_03())
+        results = await results_of(await it.open("tasks/resubscribe", {"id": task["id"]}))
+    assert [(result["kind"], text_of(result)) for result in results] == [("task", "Hello")]
+
+
+async def test_a_subscription_stays_open_through_a_pause() -> None:
+    gate = Gate()
+    async with edge([gate, *QUESTION], ANSWER) as it:
+        until_pause = await it.open("message/stream", message_03())
+        task_id = await it.only_task()
+        following = await it.open("tasks/resubscribe", {"id": task_id})
+        gate.open()
+        await results_of(until_pause)
+        await it.ask("message/send", message_03("yes", taskId=task_id))
+        results = await results_of(following)
+    states = [result["status"]["state"] for result in results if "status" in result]
+    assert states == ["working", "input-required", "working", "completed"]
+    assert [bool(result.get("final")) for result in results].count(True) == 1
+
+
+async def test_a_reader_that_comes_back_gets_only_what_it_has_not_seen() -> None:
+    gate = Gate()
+    async with edge([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()]) as it:
+        task_id = await it.begin()
+        await gate.reached()
+        following = await it.open("tasks/resubscribe", {"id": task_id}, Caller(last_event_id="2"))
+        gate.open()
+        results = await results_of(following)
+    texts = [part["text"] for result in results if "artifact" in result for part in result["artifact"]["parts"]]
+    assert "".join(texts) == "bc"
+
+
+async def test_auto_recognises_adk_in_a_subscription_by_the_tasks_history() -> None:
+    gate = Gate()
+    parts = [{"kind": "text", "text": "hi", "metadata": {"is_user_input": True}}]
+    async with edge([gate, *ANSWER]) as it:
+        following = await it.open("tasks/resubscribe", {"id": await it.begin(parts=parts)})
+        gate.open()
+        results = await results_of(following)
+    last = [result for result in results if result["kind"] == "artifact-update"][-1]
+    assert [part["text"] for part in last["artifact"]["parts"]] == ["Hello"]
+
+
+@pytest.mark.parametrize(
+    ("header", "seq"),
+    [(None, None), ("", None), ("7", 7), ("0", 0), ("-1", None), ("1.5", None), ("x", None), ("٣", None), ("²", None)],
+)
+def test_a_last_event_id_that_is_not_ours_is_passed_over(header: str | None, seq: int | None) -> None:
+    assert _read_seq(header) == seq
+
+
+def test_a_last_event_id_of_any_length_is_a_number() -> None:
+    assert _read_seq("9" * 10_000) == int("9" * 18)

@@ -1,0 +1,117 @@
+"""Our 0.x wire beside the official SDK's 0.3 models, which ignore unknown keys: what they read is compared whole."""
+
+import json
+from typing import Any
+
+import pytest
+from a2a.compat.v0_3 import types as sdk
+from a2a.compat.v0_3.conversions import to_compat_part, to_core_part
+from a2a.types import a2a_pb2 as pb
+
+from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
+from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.inbound.a2a.operations import SendMessage
+from llamon_agent.inbound.a2a.v03.codec import V03
+
+PARTS = (
+    Text(text="hi", metadata={"k": "v"}),
+    Raw(data=b"\xfb\xff\x00", filename="a.bin", media_type="x/y"),
+    Url(url="https://example.com/f"),
+    Data(data={"list": [1.5, "x", None, True]}),
+    Data(data=[1.0]),
+)
+MESSAGE = Message(
+    message_id="m1",
+    role=Role.AGENT,
+    parts=PARTS,
+    context_id="c1",
+    task_id="t1",
+    metadata={"k": 1},
+    extensions=("x",),
+    reference_task_ids=("t0",),
+)
+TASK = Task(
+    id="t1",
+    context_id="c1",
+    owner="",
+    agent="",
+    status=TaskStatus(state=TaskState.INPUT_REQUIRED, at_ms=1_796_040_000_042, message=MESSAGE),
+    seq=0,
+    created_ms=0,
+    history=(MESSAGE,),
+    artifacts=(Artifact(artifact_id="a1", parts=PARTS, name="n", description="d", metadata={"k": 1.5}),),
+    metadata={"k": {"deep": [True]}},
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (Snapshot(task=TASK), sdk.Task),
+        (StatusUpdate(seq=1, status=TASK.status), sdk.TaskStatusUpdateEvent),
+        (ArtifactUpdate(seq=2, artifact_id="a1", parts=PARTS, append=True), sdk.TaskArtifactUpdateEvent),
+    ],
+    ids=["task", "status", "chunk"],
+)
+def test_the_models_read_every_event_as_we_wrote_it(event: Any, kind: type) -> None:
+    result = json.loads(V03.write_event(event, task=TASK, final=True))
+    response = {"jsonrpc": "2.0", "id": 1, "result": result}
+    read = sdk.SendStreamingMessageSuccessResponse.model_validate(response).result
+    assert type(read) is kind
+    assert read.model_dump(mode="json", exclude_none=True) == without_nulls(result)
+
+
+def without_nulls(value: Any) -> Any:
+    """What pydantic's exclude_none leaves: it goes into free data as well."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("exclude_none", [True, False])
+def test_what_the_models_send_is_read(exclude_none: bool) -> None:
+    params = sdk.MessageSendParams(
+        message=sdk.Message(
+            message_id="m1",
+            role=sdk.Role.user,
+            parts=[
+                sdk.Part(root=sdk.TextPart(text="hi")),
+                sdk.Part(root=sdk.FilePart(file=sdk.FileWithBytes(bytes="aGk=", name="n", mime_type="x/y"))),
+                sdk.Part(root=sdk.FilePart(file=sdk.FileWithUri(uri="u"))),
+                sdk.Part(root=sdk.DataPart(data={"k": 1})),
+            ],
+            context_id="c1",
+        ),
+        configuration=sdk.MessageSendConfiguration(blocking=False, history_length=2),
+    )
+    body = json.dumps(params.model_dump(mode="json", exclude_none=exclude_none)).encode()
+    assert V03.methods["message/send"](body) == SendMessage(
+        message=Message(
+            message_id="m1",
+            role=Role.USER,
+            parts=(
+                Text.of("hi"),
+                Raw(data=b"hi", filename="n", media_type="x/y"),
+                Url(url="u"),
+                Data(data={"k": 1}),
+            ),
+            context_id="c1",
+        ),
+        blocking=False,
+        history_length=2,
+    )
+
+
+@pytest.mark.parametrize("value", [1.5, "x", True])
+def test_a_value_that_is_no_object_is_wrapped_as_the_sdk_wraps_it(value: Any) -> None:
+    part = pb.Part()
+    part.data.CopyFrom(to_core_part(ours(value)).data)
+    assert to_compat_part(part).model_dump(exclude_none=True) == ours(value).model_dump(exclude_none=True)
+
+
+def ours(value: Any) -> sdk.Part:
+    """The SDK's model of the part that we write for a value."""
+    update = ArtifactUpdate(seq=1, artifact_id="a1", parts=(Data(data=value),), append=False)
+    written = json.loads(V03.write_event(update, task=TASK, final=False))
+    return sdk.Part.model_validate(written["artifact"]["parts"][0])
