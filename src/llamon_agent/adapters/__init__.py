@@ -1,0 +1,1 @@
+"""Each adapter drives one kind of runtime."""

@@ -1,0 +1,1 @@
+"""Any Python object or function as an agent."""

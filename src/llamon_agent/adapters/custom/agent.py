@@ -1,0 +1,120 @@
+"""Any Python object or function as an agent.
+
+Accepted: an object with `stream()` or `invoke()`, of which `stream()` is preferred; or a function itself. Each may be
+async or not, and return, yield, or return something to iterate over. What it may take is in `signature.py`, what it may
+give in `results.py`. To ask the caller something it yields or returns an interrupt; the next turn is then called with
+the reply as the prompt, and as `answer` where it takes one. An agent with a memory keys it by `thread_id`, which is one
+caller's; two callers may name the same `context_id`.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
+from llamon_agent.adapters.custom.results import event_of
+from llamon_agent.adapters.custom.seeding import SeenContexts, decide_seed
+from llamon_agent.adapters.custom.signature import read_signature
+from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.domain.events import AgentEvent, Complete, Interrupt, Started
+from llamon_agent.domain.message import Data, Message
+from llamon_agent.runs.ports import NewId, Turn
+
+PrefillToLc = Callable[[Sequence[Message]], Sequence[object]]
+"""From a host's history to LangChain messages, which is what `prefill_messages` holds."""
+
+_log = logging.getLogger(__name__)
+
+
+def entry_of(target: object) -> Callable[..., object]:
+    """The function that takes a turn. Raises: ConfigError: the target has none."""
+    candidates: tuple[object, ...] = (getattr(target, "stream", None), getattr(target, "invoke", None), target)
+    for candidate in candidates:
+        if callable(candidate):
+            return candidate
+    raise ConfigError(
+        f"A {type(target).__name__} is no agent: an agent is a function, or an object with invoke() or stream()."
+    )
+
+
+class CustomAgent:
+    """An `Agent` that calls a function of somebody else's. Raises: ConfigError: see `entry_of`, `read_signature`."""
+
+    def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = lambda: uuid4().hex) -> None:
+        self._function = entry_of(target)
+        self._signature = read_signature(self._function)
+        self._on_loop = runs_on_loop(self._function)
+        self._takes_history = "prefill_messages" in self._signature.names
+        self._prefill_to_lc = prefill_to_lc
+        self._new_id = new_id
+        self._seen = SeenContexts()
+        self._warned = False
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        first = self._seen.take(turn.thread_id)
+        outcome = decide_seed(turn, first=first, supported=self._takes_history)
+        self._warn_once(turn)
+        yield Started(history=outcome)
+        call = self._call(turn, turn.prefill if outcome is not None and outcome.seeded else ())
+        async with aclosing(self._events(call)) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, Interrupt | Complete):
+                    return
+        yield Complete()
+
+    async def abandon(self, thread_id: str) -> None:
+        """Nothing to drop: the next turn of a custom agent is a plain call."""
+
+    def _call(self, turn: Turn, prefill: Sequence[Message]) -> Callable[[], object]:
+        offers = {
+            "answer": _answer_of(turn) if turn.answers else None,
+            "context_id": turn.context_id,
+            "thread_id": turn.thread_id,
+            "session_id": turn.session_id,
+            "task_id": turn.task_id,
+            "message": turn.message,
+            "metadata": turn.metadata,
+        }
+        if self._takes_history:
+            offers["prefill_messages"] = list(self._prefill_to_lc(prefill)) if prefill else []
+        args, kwargs = self._signature.call_with(turn.prompt, offers)
+        return partial(self._function, *args, **kwargs)
+
+    async def _events(self, call: Callable[[], object]) -> AsyncGenerator[AgentEvent]:
+        """The call's events. Raises: AgentError, the author's own or ours around whatever else the code raises."""
+        try:
+            async with aclosing(outputs_of(call, on_loop=self._on_loop)) as outputs:
+                async for output in outputs:
+                    if (event := event_of(output, new_id=self._new_id())) is not None:
+                        yield event
+        except AgentError:
+            raise
+        except (Exception, SystemExit) as exc:  # the agent's code, which may raise anything
+            raise AgentError() from exc
+        except asyncio.CancelledError as exc:
+            if _is_cancelled():
+                raise
+            raise AgentError() from exc  # something inside the agent was cancelled, not this turn
+
+    def _warn_once(self, turn: Turn) -> None:
+        if turn.history_received and not self._takes_history and not self._warned:
+            self._warned = True
+            name = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+            _log.warning("%s takes no prefill_messages; the history that hosts send is not handed to it", name)
+
+
+def _answer_of(turn: Turn) -> Any:
+    """What the caller replied: its text, or else its data."""
+    if turn.prompt:
+        return turn.prompt
+    return next((part.data for part in turn.message.parts if isinstance(part, Data)), "")
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

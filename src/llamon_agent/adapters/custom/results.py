@@ -1,0 +1,136 @@
+"""What a custom agent gives back, as run events.
+
+The vocabulary of a chunk or a result:
+- text: a string; anything with a `content` (LangChain messages), as text or as content blocks, of which only those of
+  text count, so that thoughts stay inside; a mapping with `content`, `output`, or `messages`, whose last one counts;
+- an event: a run event of the domain, or a mapping with the one key `delta`, `progress` or `interrupt`;
+- None says nothing; any other value is data, and becomes an artifact.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import (
+    AgentEvent,
+    ArtifactMade,
+    Complete,
+    Delta,
+    Interrupt,
+    Progress,
+    Question,
+    Started,
+)
+from llamon_agent.domain.message import Data
+from llamon_agent.domain.task import Artifact
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """One of the values of an agent that streams."""
+
+    value: Any
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The one value of an agent that returns."""
+
+    value: Any
+
+
+Output = Chunk | Result
+
+
+def event_of(output: Output, *, new_id: str) -> AgentEvent | None:
+    """What an output says; None if nothing.
+
+    Shape:  new_id names the artifact or the question that may come of it.
+    Raises: AgentError: a value that is not JSON and no other thing we know.
+    """
+    value = output.value
+    if value is None or isinstance(value, Started):  # that a turn has started is not the agent's to say
+        return None
+    if isinstance(value, Progress | Delta | ArtifactMade | Interrupt | Complete):
+        return value
+    if (event := _event_of_mapping(value, new_id)) is not None:
+        return event
+    if (text := _text_of(value)) is not None:
+        return _said(text, whole=isinstance(output, Result))
+    return ArtifactMade(artifact=Artifact(artifact_id=new_id, parts=(Data(data=_json_of(value)),)))
+
+
+def _said(text: str, *, whole: bool) -> AgentEvent | None:
+    if whole:
+        return Complete(text=text)
+    return Delta(text=text) if text else None  # models stream empty chunks around tool calls and thoughts
+
+
+def _event_of_mapping(value: object, new_id: str) -> AgentEvent | None:
+    match value:
+        case {"delta": str(text), **rest} if not rest:
+            return Delta(text=text)
+        case {"progress": str(text), **rest} if not rest:
+            return Progress(text=text)
+        case {"interrupt": asked, **rest} if not rest:
+            return _interrupt(_json_of(asked), new_id)
+    return None
+
+
+def _interrupt(asked: Any, new_id: str) -> Interrupt:
+    text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
+    return Interrupt(text=text, questions=(Question(id=new_id, value=asked),))
+
+
+def _text_of(value: object) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _text_of_mapping(value)
+    return _text_of_content(getattr(value, "content", None))
+
+
+def _text_of_mapping(value: Mapping[object, object]) -> str | None:
+    match value:
+        case {"messages": [*_, last]}:
+            return _text_of(last)
+        case {"output": inner}:
+            return _text_of(inner)
+        case {"content": content}:
+            return _text_of_content(content)
+    return None
+
+
+def _text_of_content(content: object) -> str | None:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple) and all(map(_is_block, content)):
+        return "".join(map(_text_of_block, content))
+    return None
+
+
+def _is_block(block: object) -> bool:
+    return isinstance(block, str) or (isinstance(block, Mapping) and "type" in block)
+
+
+def _text_of_block(block: object) -> str:
+    match block:
+        case str(text) | {"type": "text", "text": str(text)}:
+            return text
+    return ""
+
+
+def _json_of(value: object) -> Any:
+    """The value as plain JSON, which is all that a store and a wire can carry."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_dump))
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
+
+
+def _dump(value: object) -> object:
+    """Pydantic models dump themselves."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(type(value).__name__)
+    return dump(mode="json")

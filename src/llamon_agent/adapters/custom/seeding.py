@@ -1,0 +1,61 @@
+"""Hands a host's history to an agent that keeps its own memory: once per context.
+
+An agent object remembers, or does not, by means of its own, which begin empty with the process. So the contexts that
+this process has seen are the ones whose thread is not empty, and they need not be written down.
+"""
+
+from collections import OrderedDict
+
+from llamon_agent.domain.events import SeedOutcome
+from llamon_agent.runs.ports import Turn
+
+MAX_SEEN_CONTEXTS = 100_000
+"""How many contexts are remembered; one that was silent while so many others spoke counts as new again."""
+
+COLD_START = "cold_start"
+THREAD_NOT_EMPTY = "thread_not_empty"
+PENDING_INTERRUPT = "pending_interrupt"
+NO_USABLE_TURNS = "no_usable_turns"
+NOT_SUPPORTED = "not_supported"
+
+
+class SeenContexts:
+    """The threads that have taken a turn, the last ones of them.
+
+    The run service lets one turn of a context run at a time, so between asking and taking nobody else comes.
+    """
+
+    def __init__(self, limit: int = MAX_SEEN_CONTEXTS) -> None:
+        self._limit = limit
+        self._threads: OrderedDict[str, None] = OrderedDict()
+
+    def take(self, thread_id: str) -> bool:
+        """Whether this is the thread's first turn; from now on it has taken one, however that ends."""
+        first = thread_id not in self._threads
+        self._threads[thread_id] = None
+        self._threads.move_to_end(thread_id)
+        if len(self._threads) > self._limit:
+            self._threads.popitem(last=False)
+        return first
+
+
+def decide_seed(turn: Turn, *, first: bool, supported: bool) -> SeedOutcome | None:
+    """Whether the turn's history goes to the agent, and why; None when no history came.
+
+    Shape: either all of `turn.prefill` is seeded or nothing is.
+    """
+    if turn.history_received == 0:
+        return None
+    reason = _reason(turn, first=first, supported=supported)
+    seeded = len(turn.prefill) if reason == COLD_START else 0
+    return SeedOutcome(seeded=seeded, skipped=turn.history_received - seeded, reason=reason)
+
+
+def _reason(turn: Turn, *, first: bool, supported: bool) -> str:
+    if not supported:
+        return NOT_SUPPORTED
+    if turn.answers:
+        return PENDING_INTERRUPT
+    if not first:
+        return THREAD_NOT_EMPTY
+    return COLD_START if turn.prefill else NO_USABLE_TURNS

@@ -1,0 +1,24 @@
+"""An agent that says what it was told: for smoke tests and benchmarks."""
+
+from collections.abc import AsyncGenerator
+
+from llamon_agent.domain.events import AgentEvent, Complete, Delta, SeedOutcome, Started
+from llamon_agent.runs.ports import Turn
+
+
+class EchoAgent:
+    """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
+
+    def __init__(self, chunks: int = 1) -> None:
+        self._chunks = chunks
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        received, prompt = turn.history_received, turn.prompt
+        yield Started(history=SeedOutcome(seeded=0, skipped=received, reason="not_supported") if received else None)
+        chunks = min(self._chunks, len(prompt))
+        for number in range(chunks):
+            yield Delta(text=prompt[number * len(prompt) // chunks : (number + 1) * len(prompt) // chunks])
+        yield Complete()
+
+    async def abandon(self, thread_id: str) -> None:
+        """It never pauses."""

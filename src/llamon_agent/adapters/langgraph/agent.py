@@ -1,0 +1,229 @@
+"""A LangGraph graph as an agent: one turn in, run events out.
+
+Every call goes one way: read the thread, decide what the turn means for it, run the graph or not, and read the thread
+again, because only what is saved says whether the run is done or waits. The object holds no state of any run.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from langchain_core.messages import BaseMessage
+from langgraph.errors import GraphRecursionError, is_invalid_resume
+
+from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.history import mended
+from llamon_agent.adapters.langgraph.interrupts import Answer, ask
+from llamon_agent.adapters.langgraph.speech import Speech
+from llamon_agent.adapters.langgraph.state import StateMapping, answer_out
+from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
+from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
+from llamon_agent.adapters.langgraph.turns import Call, Say, decide_turn
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt
+from llamon_agent.domain.message import Message
+from llamon_agent.runs.ports import Turn
+
+PrefillToLc = Callable[[Sequence[Message]], list[BaseMessage]]
+"""From the host's past messages to LangChain's; handed in, as this ring may not import the one that reads them."""
+
+_NOT_THAT = "That answer was not taken: the agent does not accept its form."
+_ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
+
+log = logging.getLogger(__name__)
+
+
+class _Unfinished(Exception):
+    """The stream ended, nothing waits for an answer, and yet nodes are next."""
+
+
+class _NoMemory(Exception):
+    """A graph without a checkpointer has raised an interrupt."""
+
+
+class LangGraphAgent:
+    """Drives one graph for all its threads. Shared by all runs.
+
+    One run per thread at a time: the run service holds a lock per context around `run`; whoever calls the other methods
+    directly does the same, or two first turns at once seed twice and lose one.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        prefill_to_lc: PrefillToLc,
+        mapping: StateMapping | None = None,
+        window_size: int | None = None,
+    ) -> None:
+        separate_tool_calls(graph)
+        self._graph = graph
+        self._prefill_to_lc = prefill_to_lc
+        self._mapping = mapping or StateMapping()
+        self._window_size = window_size
+
+    def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        """Answer one turn. See runs.ports.Agent."""
+        call = Call(
+            content=content_of(turn.message, turn.prompt),
+            message_id=f"{turn.task_id}:{turn.message.message_id}",
+            prefill=self._prefill_to_lc(turn.prefill) if turn.prefill else (),
+            received=turn.history_received,
+            answer=Answer.of(turn.message, turn.prompt) if turn.answers else None,
+        )
+        config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
+        return self._take(Thread(self._graph, config), call)
+
+    async def abandon(self, thread_id: str) -> None:
+        """Drop the pending question of a thread. See runs.ports.Agent."""
+        thread = Thread(self._graph, thread_config(thread_id))
+        with _agent_errors():
+            if (await thread.read()).questions:
+                await thread.repair()
+
+    async def invoke(
+        self, prompt: str, *, thread_id: str, prefill_messages: Sequence[BaseMessage] | None = None
+    ) -> str:
+        """The whole answer to a prompt. Raises: AgentError, also if the graph asks for input (see invoke_with_hitl)."""
+        outcome = await self.invoke_with_hitl(prompt, thread_id=thread_id, prefill_messages=prefill_messages)
+        if isinstance(outcome, Interrupt):
+            raise AgentError(_ASKS)
+        return outcome
+
+    async def stream(
+        self, prompt: str, *, thread_id: str, prefill_messages: Sequence[BaseMessage] | None = None
+    ) -> AsyncIterator[str]:
+        """The answer to a prompt, piece by piece.
+
+        Shape:  the pieces joined are what the graph said; where it began anew (text before a tool call, say), an empty
+                line is between, and an answer that was not streamed, or not so, comes whole at the end.
+        Raises: AgentError, also if the graph asks for input.
+        """
+        said = ""
+        async with aclosing(self._prompted(prompt, thread_id, prefill_messages)) as events:
+            async for event in events:
+                match event:
+                    case Delta(text=text, restart=restart):
+                        yield f"\n\n{text}" if restart else text
+                        said = text if restart else said + text
+                    case Complete(text=str() as whole) if whole != said:
+                        yield f"\n\n{whole}" if said else whole
+                    case Interrupt():
+                        raise AgentError(_ASKS)
+
+    async def invoke_with_hitl(
+        self,
+        prompt: str = "",
+        *,
+        thread_id: str,
+        prefill_messages: Sequence[BaseMessage] | None = None,
+        resume: Any = msgspec.UNSET,
+    ) -> str | Interrupt:
+        """The whole answer, or the questions that the graph waits with.
+
+        Shape:  resume answers the questions of an earlier call, as text or as data, and the prompt is not looked at:
+                {"answers": {id: value}} where there are several. An answer that does not fit gives the Interrupt again.
+        Raises: AgentError, also if nothing waits for an answer.
+        """
+        said = ""
+        async with aclosing(self._prompted(prompt, thread_id, prefill_messages, resume)) as events:
+            async for event in events:
+                match event:
+                    case Delta(text=text, restart=restart):
+                        said = text if restart else said + text
+                    case Complete(text=str() as whole):
+                        said = whole
+                    case Interrupt():
+                        return event
+        return said
+
+    def _prompted(
+        self, prompt: str, thread_id: str, prefill: Sequence[BaseMessage] | None, resume: Any = msgspec.UNSET
+    ) -> AsyncGenerator[AgentEvent]:
+        answer = None
+        if resume is not msgspec.UNSET:
+            answer = Answer(text=resume) if isinstance(resume, str) else Answer(data=(resume,))
+        seeds = prefill or ()
+        call = Call(prompt, message_id=uuid4().hex, prefill=seeds, received=len(seeds), answer=answer)
+        return self._take(Thread(self._graph, thread_config(thread_id)), call)
+
+    async def _take(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
+        """The one path of every call. Being closed once the last event is out leaves a pause as it is."""
+        state = await self._read(thread)
+        plan = decide_turn(call, state, self._mapping, self._window_size)
+        if isinstance(plan, Say):
+            if plan.drops_pause:
+                with _agent_errors():
+                    await thread.repair()
+            yield plan.started
+            yield plan.ending
+            return
+        speech = Speech()
+        try:
+            yield plan.started
+            async with aclosing(thread.stream(plan.given)) as chunks:
+                async for chunk in chunks:
+                    for event in speech.hear(chunk):
+                        yield event
+            ending = await self._ending(thread, speech)
+        except (asyncio.CancelledError, GeneratorExit):
+            await self._repair_after_stop(thread)
+            raise
+        except Exception as exc:
+            if not is_invalid_resume(exc):
+                await self._repair_after_stop(thread)
+                raise AgentError(_public(exc)) from exc
+            ending = ask((await self._read(thread)).questions, _NOT_THAT)
+        yield ending
+
+    async def _read(self, thread: Thread) -> ThreadState:
+        """The thread as it is; one that a lost process left half done is put right first."""
+        with _agent_errors():
+            state = await thread.read()
+            if state.unfinished or (not state.questions and mended(state.messages)):
+                await thread.repair()
+                state = await thread.read()
+            return state
+
+    async def _ending(self, thread: Thread, speech: Speech) -> Interrupt | Complete:
+        """What the run has come to, by what is saved of it."""
+        state = await thread.read()
+        if state.questions:
+            return ask(state.questions)
+        if state.unfinished:
+            raise _Unfinished
+        if speech.interrupted:
+            raise _NoMemory
+        return Complete(text=answer_out(self._mapping, speech.before, speech.after))
+
+    async def _repair_after_stop(self, thread: Thread) -> None:
+        """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
+        try:
+            await thread.repair()
+        except Exception:
+            log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
+
+
+@contextmanager
+def _agent_errors() -> Iterator[None]:
+    """Whatever fails inside is the agent's failure."""
+    try:
+        yield
+    except Exception as exc:
+        raise AgentError(_public(exc)) from exc
+
+
+def _public(error: Exception) -> str | None:
+    """What a caller may know of a failure; None is our general text. Never the error's own words."""
+    match error:
+        case GraphRecursionError():
+            return "The agent did not finish within its limit of steps."
+        case _Unfinished():
+            return "The agent stopped before it was finished."
+        case _NoMemory():
+            return "The agent asked for input, but it keeps no state to go on from; it needs a checkpointer."
+    return None

@@ -1,0 +1,187 @@
+"""From pending interrupts to a question for the caller, and from the caller's answer to what the graph is resumed with.
+
+Rules. Answers go by interrupt id, never by order. Several pending questions are answered by id, and those left out stay
+pending. An answer is checked as a whole before anything runs; one wrong part, and nothing is resumed and all is asked
+again. Values by id also pass what a bare resume value cannot be: false, "", 0, [] and {}.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from langgraph.types import Interrupt as GraphInterrupt
+from pydantic_core import to_jsonable_python
+
+from llamon_agent.adapters.langgraph.approvals import Decision, Decisions, Inbox
+from llamon_agent.adapters.langgraph.shapes import BREAKPOINT, Choice, Free, Misfit, Shape, Typed, YesNo
+from llamon_agent.domain.events import Interrupt, Question
+from llamon_agent.domain.message import Data, Message, Metadata, Text
+
+ANSWERS = "answers"
+"""The key under which data answers several questions: {"answers": {interrupt id: value}}."""
+
+_WORDING = ("question", "message", "prompt", "text", "description", "query", "title")
+"""Where an object keeps its question, by custom."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a caller answered.
+
+    Shape: text is None where there was no text part; data holds the data parts. Where data came, the data is the answer
+           and text beside it is talk.
+    """
+
+    text: str | None = None
+    data: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, message: Message, prompt: str) -> "Answer":
+        data = tuple(part.data for part in message.parts if isinstance(part, Data))
+        has_text = any(isinstance(part, Text) for part in message.parts)
+        return cls(prompt if has_text else None, data)
+
+
+class Resume(msgspec.Struct, frozen=True):
+    """Go on with these values, by interrupt id; questions that are not among them stay pending."""
+
+    values: dict[str, Any]
+
+
+class Unclear(msgspec.Struct, frozen=True):
+    """Ask again; `note` says why."""
+
+    note: str
+
+
+def question_of(interrupt: GraphInterrupt[Any]) -> Question:
+    """A pending interrupt as JSON: what may not be JSON is replaced by its type's name, never by its text."""
+    schema = interrupt.response_schema
+    return Question(
+        id=interrupt.id,
+        value=json_safe(interrupt.value),
+        schema=json_safe(schema) if isinstance(schema, dict) else None,
+    )
+
+
+def json_safe(value: Any) -> Any:
+    """A value of a graph as JSON. Models and messages become objects; what has no JSON form is named by its type."""
+    try:
+        return to_jsonable_python(value, fallback=_type_name, bytes_mode="base64", inf_nan_mode="null")
+    except ValueError:  # it contains itself
+        return _type_name(value)
+
+
+def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
+    """All the questions as one pause.
+
+    Shape: each question's words and what to answer; with ids where there are several, as answers must name them then.
+    """
+    several = len(questions) > 1
+    lines = [note] if note else []
+    for question in questions:
+        words = _wording(question)
+        lines.append(f"[{question.id}] {words}" if several else words)
+    if several:
+        lines.append(f'Answer by id with data: {{"{ANSWERS}": {{"<id>": <answer>}}}}.')
+    return Interrupt(text="\n".join(lines), questions=tuple(questions))
+
+
+def decide_answer(questions: Sequence[Question], answer: Answer) -> Resume | Unclear:
+    """What an answer means for the pending questions."""
+    try:
+        return Resume(_values(questions, answer))
+    except Misfit as misfit:
+        return Unclear(f"That answer was not taken: {misfit}.")
+
+
+def _values(questions: Sequence[Question], answer: Answer) -> dict[str, Any]:
+    if len(answer.data) > 1:
+        raise Misfit("send one data part")
+    if answer.data:
+        return _values_of_data(questions, answer.data[0])
+    if answer.text is None:
+        raise Misfit("it has neither text nor data")
+    only = _only(questions)
+    return {only.id: shape_of(only).from_text(answer.text)}
+
+
+def _values_of_data(questions: Sequence[Question], data: Any) -> dict[str, Any]:
+    if not (isinstance(data, dict) and data.keys() == {ANSWERS} and isinstance(data[ANSWERS], dict)):
+        only = _only(questions)
+        return {only.id: shape_of(only).from_data(data)}
+    pending = {question.id: question for question in questions}
+    given: Metadata = data[ANSWERS]
+    if not given:
+        raise Misfit("it answers nothing")
+    if unknown := [key for key in given if key not in pending]:
+        raise Misfit(f"there is no pending question '{unknown[0]}'")
+    return {key: shape_of(pending[key]).from_data(value) for key, value in given.items()}
+
+
+def _only(questions: Sequence[Question]) -> Question:
+    if len(questions) > 1:
+        raise Misfit("several questions are pending, so it must say which one it answers")
+    return questions[0]
+
+
+def shape_of(question: Question) -> Shape:
+    """How a question wants to be answered."""
+    value = question.value
+    if Decisions.fits(value):
+        return Decisions(value)
+    if Decision.fits(value):
+        return Decision(question.schema)
+    if Inbox.fits(value):
+        return Inbox(value)
+    if isinstance(value, dict) and BREAKPOINT in value and question.id.startswith(BREAKPOINT):
+        return YesNo()
+    if question.schema is not None:
+        return Typed(question.schema)
+    for key in ("options", "choices"):
+        if isinstance(value, dict) and isinstance(options := value.get(key), list) and options:
+            return Choice(options)
+    return Free()
+
+
+def _wording(question: Question) -> str:
+    words = _words_of(question.value)
+    hint = shape_of(question).hint
+    return f"{words}\n{hint}" if hint else words
+
+
+def _words_of(value: Any) -> str:
+    """What a question says: its text where it has one, the actions it is about, else itself as JSON."""
+    if isinstance(value, str):
+        return value
+    if Decisions.fits(value):
+        return "\n".join(_action_words(action) for action in value["action_requests"])
+    if Decision.fits(value):
+        return _action_words(value)
+    if Inbox.fits(value):
+        return "\n".join(_inbox_words(request) for request in (value if isinstance(value, list) else [value]))
+    if isinstance(value, dict):
+        for key in _WORDING:
+            if isinstance(words := value.get(key), str) and words:
+                return words
+    return msgspec.json.encode(value).decode()
+
+
+def _action_words(action: Metadata) -> str:
+    """A tool call to be approved. Its arguments are told: a person must see what they approve."""
+    described = action.get("description")
+    if isinstance(described, str) and described:
+        return described
+    arguments = msgspec.json.encode(action.get("args", {})).decode()
+    return f"{action.get('name')} {arguments}"
+
+
+def _inbox_words(request: Metadata) -> str:
+    action = request["action_request"]
+    action = action if isinstance(action, dict) else {}
+    return _action_words(
+        {"description": request.get("description"), "name": action.get("action"), "args": action.get("args")}
+    )
+
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"

@@ -1,0 +1,109 @@
+"""From a target to a graph: `package.module:attr` or `./path/file.py:attr`.
+
+The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async, without
+arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer keeps it, one that was
+compiled with `checkpointer=False` stays without, and every other one gets ours.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+
+from llamon_agent.adapters.langgraph.memory import check_memory
+from llamon_agent.adapters.langgraph.state import StateMapping, check_state
+from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.adapters.targets import import_target
+from llamon_agent.domain.errors import ConfigError
+
+_NOT_A_GRAPH = (
+    "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, "
+    "or a function without arguments that returns one"
+)
+
+
+async def load_graph(
+    target: str,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None,
+    mapping: StateMapping | None = None,
+    window_size: int | None = None,
+) -> Graph:
+    """The graph of a target, ready to run, and fit for the mapping and the window.
+
+    Raises: ConfigError, which names the target and the remedy; its cause is what went wrong inside.
+    """
+    found = import_target(target)
+    made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found)
+    graph = _with_checkpointer(_compiled(target, made), checkpointer)
+    check_state(graph, mapping or StateMapping(), target)
+    check_memory(graph, window_size, target)
+    await _check_checkpointer(graph, target)
+    return graph
+
+
+async def _made_by(target: str, factory: Any) -> Any:
+    """What a factory makes."""
+    if not callable(factory):
+        raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}.")
+    arguments = _arguments(target, factory)
+    try:
+        made = factory(*arguments)
+        return await made if inspect.isawaitable(made) else made
+    except Exception as exc:
+        raise ConfigError(
+            f"The target {target!r}: the factory failed with {type(exc).__name__}; the log has the details."
+        ) from exc
+
+
+def _arguments(target: str, factory: Callable[..., Any]) -> list[RunnableConfig]:
+    """Nothing, or one empty config where a factory takes one argument and needs it."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    required = [
+        each
+        for each in parameters
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    if len(required) > 1 or any(each.kind is each.KEYWORD_ONLY for each in required):
+        raise ConfigError(
+            f"The target {target!r}: the factory needs several arguments; it may take none, or one config."
+        )
+    return [RunnableConfig(configurable={})] * len(required)
+
+
+def _compiled(target: str, made: Any) -> Graph:
+    if isinstance(made, Pregel):
+        return made
+    if not isinstance(made, StateGraph):
+        raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}.")
+    try:
+        return made.compile()
+    except ValueError as exc:
+        raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the log has the details.") from exc
+
+
+def _with_checkpointer(graph: Graph, checkpointer: BaseCheckpointSaver[Any] | None) -> Graph:
+    if graph.checkpointer is False or isinstance(graph.checkpointer, BaseCheckpointSaver):
+        return graph
+    return graph.copy(update={"checkpointer": checkpointer})
+
+
+async def _check_checkpointer(graph: Graph, target: str) -> None:
+    """Read a thread that nobody has: a checkpointer without async methods says so at start, not on the first call."""
+    if not isinstance(graph.checkpointer, BaseCheckpointSaver):
+        return
+    try:
+        await graph.checkpointer.aget_tuple({"configurable": {"thread_id": "llamon:start", "checkpoint_ns": ""}})
+    except NotImplementedError as exc:
+        name = type(graph.checkpointer).__name__
+        raise ConfigError(
+            f"The target {target!r}: its checkpointer {name} has no async methods; use its async kind (Async{name}), "
+            "or compile without a checkpointer to get ours."
+        ) from exc

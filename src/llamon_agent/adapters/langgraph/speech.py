@@ -1,0 +1,125 @@
+"""What the caller hears while a graph runs: its stream, chunk by chunk, as run events.
+
+Theory. A graph may hold many models, in parallel, in subgraphs, in front of and behind tools; which of their messages
+is the answer is only known at the end. So one message at a time is spoken as deltas; when another one takes over, its
+first delta restarts the text; and the end gives the whole answer from the graph's state, which corrects what was spoken
+by guess.
+
+- A message takes over when the one before it has ended, or comes from the same task, which has then moved on.
+- One that starts while another is being spoken is passed over for good, so that two never interleave or take turns.
+- Only text is spoken. Thinking, tool calls, tool results and what humans said are not text of the answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+
+from llamon_agent.domain.events import Delta, Progress
+
+Chunk = tuple[tuple[str, ...], str, Any]
+"""(namespace, mode, data), as Pregel.astream gives it with several modes and subgraphs."""
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """The message that is being spoken."""
+
+    id: str | None
+    task: str
+    ended: bool = False
+
+
+class Speech:
+    """One run's speech; made for a run and thrown away with it.
+
+    Shape: `before` and `after` are the root graph's state at the run's start and so far; `interrupted` says that the
+           stream told of an interrupt, which a graph without a checkpointer cannot be asked about later.
+    """
+
+    def __init__(self) -> None:
+        self.before: Any = None
+        self.after: Any = None
+        self.interrupted = False
+        self._now: _Spoken | None = None
+        self._closed: set[str | None] = set()
+        self._text = ""
+        self._restart = False
+
+    def hear(self, chunk: Chunk) -> Sequence[Progress | Delta]:
+        """The events of one chunk, at most one as it is."""
+        namespace, mode, data = chunk
+        match mode:
+            case "messages":
+                message, metadata = data
+                return self._message(message, metadata.get("langgraph_checkpoint_ns", ""))
+            case "values":
+                if not namespace:
+                    self._values(data)
+            case "tools":
+                return _tool_progress(data)
+            case "custom":
+                return _custom_progress(data)
+        return ()
+
+    def _values(self, values: Any) -> None:
+        self.before = values if self.before is None else self.before
+        self.after = values
+        self.interrupted = isinstance(values, dict) and "__interrupt__" in values
+
+    def _message(self, message: BaseMessage, task: str) -> Sequence[Progress | Delta]:
+        if isinstance(message, ToolMessage):
+            return _result_progress(message)
+        if not isinstance(message, AIMessage) or not self._takes_the_floor(message.id, task):
+            return ()
+        whole = not isinstance(message, AIMessageChunk)
+        spoken = self._say(str(message.text), whole)
+        if self._now is not None and (whole or getattr(message, "chunk_position", None) == "last"):
+            self._now.ended = True
+        return spoken
+
+    def _takes_the_floor(self, message_id: str | None, task: str) -> bool:
+        """Whether this message is the one to be spoken now."""
+        now = self._now
+        if now is not None and message_id == now.id:
+            return True
+        if message_id in self._closed:
+            return False
+        if now is not None and not now.ended and now.task != task:
+            self._closed.add(message_id)
+            return False
+        if now is not None:
+            self._closed.add(now.id)
+        self._now = _Spoken(message_id, task)
+        self._restart = bool(self._text)
+        return True
+
+    def _say(self, text: str, whole: bool) -> Sequence[Delta]:
+        """A piece of the spoken message; a whole message that says what was just spoken is a copy of it."""
+        if not text or (whole and text == self._text):
+            return ()
+        delta = Delta(text=text, restart=self._restart)
+        self._text = text if self._restart else self._text + text
+        self._restart = False
+        return (delta,)
+
+
+def _tool_progress(data: Any) -> Sequence[Progress]:
+    """A tool that starts. Its arguments are not told: they may hold what is not the caller's to see."""
+    if data.get("event") == "tool-started" and data.get("tool_name"):
+        return (Progress(text=f"Calling {data['tool_name']} …"),)
+    return ()
+
+
+def _result_progress(message: ToolMessage) -> Sequence[Progress]:
+    """A tool's result: that it is there, never what it says."""
+    outcome = "has failed" if message.status == "error" else "has answered"
+    return (Progress(text=f"{message.name or 'A tool'} {outcome}."),)
+
+
+def _custom_progress(data: Any) -> Sequence[Progress]:
+    """What a node or tool wrote to the stream writer: a string, or {"progress": "..."}; other things are its own
+    affair."""
+    note = data.get("progress") if isinstance(data, dict) else data
+    return (Progress(text=note),) if isinstance(note, str) and note else ()

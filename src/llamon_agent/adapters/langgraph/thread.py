@@ -1,0 +1,192 @@
+"""One LangGraph thread: what is saved of it, what it waits for, and how it is put right.
+
+Theory. A thread's checkpoint says which nodes are next. That alone does not say why: it may be paused by `interrupt()`,
+be stopped at a static breakpoint, have crashed, have lost its process, or have been written from outside. So:
+
+- a pause is a pending interrupt, or a next node at which the graph declares a breakpoint and which has not failed;
+- anything else that is next is left over from a run that never ended, and is cleared before the thread is used again;
+- a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
+"""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START
+from langgraph.pregel import Pregel
+from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
+
+from llamon_agent.adapters.langgraph.history import mended
+from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
+from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
+from llamon_agent.domain.events import Question
+
+Graph = Pregel[Any, Any, Any, Any]
+
+MESSAGES = "messages"
+
+STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
+"""Untyped, as langgraph 1.2 knows "tools" (tool calls that start and end) but leaves it out of its StreamMode."""
+
+_MAX_CLEARINGS = 4
+"""Clearing applies what finished nodes wrote, which may schedule others once more; these have written nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadState:
+    """What is saved of a thread, as far as a turn needs it.
+
+    Shape: unfinished says that nodes are next though nothing waits for an answer.
+    """
+
+    exists: bool = False
+    messages: tuple[BaseMessage, ...] = ()
+    questions: tuple[Question, ...] = ()
+    unfinished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread of a graph. Without a checkpointer it is always new, and there is nothing to put right.
+
+    One run at a time: the caller holds a lock per context from `read` to the run's end.
+    """
+
+    graph: Graph
+    config: RunnableConfig
+
+    @property
+    def is_saved(self) -> bool:
+        return bool(self.graph.checkpointer)
+
+    async def read(self) -> ThreadState:
+        if not self.is_saved:
+            return ThreadState()
+        snapshot = await self.graph.aget_state(self.config)
+        questions = await self._questions(snapshot)
+        return ThreadState(
+            exists=snapshot.metadata is not None,
+            messages=messages_in(snapshot.values),
+            questions=questions,
+            unfinished=bool(snapshot.next) and not questions,
+        )
+
+    def stream(self, given: dict[str, Any] | Command[Any] | None) -> AsyncGenerator[Any]:
+        """Run the graph: fresh input, answers, or None to go on from a breakpoint.
+
+        Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
+
+        Durability stays "async", LangGraph's own choice: a step is saved while the next one runs, all of it is saved
+        before the stream ends, and a killed process loses at most its last step, which the next turn clears. "sync"
+        would make every step wait for the disk, "exit" would lose a whole run.
+        """
+        return self.graph.astream(  # type: ignore[return-value]
+            given, self.config, stream_mode=STREAM_MODES, subgraphs=True
+        )
+
+    async def repair(self) -> None:
+        """Leave the thread with nothing next, nothing asked, and a history that a provider accepts.
+
+        What finished nodes wrote is kept; what was running, waiting or failed is dropped. Subgraphs with a memory of
+        their own are put right too.
+        """
+        if not self.is_saved:
+            return
+        await self._repair(self.config, self.graph)
+        for name, subgraph in subgraphs_of(self.graph, recurse=True):
+            if subgraph.checkpointer is True:
+                # Its history is kept under its own name. Source: langgraph Pregel._own_checkpoint_config.
+                await self._repair(_within(self.config, name), subgraph)
+
+    async def _repair(self, config: RunnableConfig, graph: Graph) -> None:
+        snapshot = await self.graph.aget_state(config)
+        for _ in range(_MAX_CLEARINGS):
+            if not (snapshot.next or snapshot.interrupts):
+                break
+            await self.graph.aupdate_state(config, None, as_node=END)
+            snapshot = await self.graph.aget_state(config)
+        whole = mended(messages_in(snapshot.values))
+        if whole is not None and MESSAGES in graph.channels:
+            # As START, so that no node of the graph is taken for the one that spoke; what this schedules is cleared at
+            # once.
+            mending = StateUpdate({MESSAGES: Overwrite(whole)}, START)
+            await self.graph.abulk_update_state(config, [[mending], [StateUpdate(None, END)]])
+
+    async def _questions(self, snapshot: StateSnapshot) -> tuple[Question, ...]:
+        if snapshot.interrupts:
+            # By id, as a subgraph's question is told once by its task and once by the node around it.
+            return tuple({each.id: question_of(each) for each in snapshot.interrupts}.values())
+        if not snapshot.next or not _declares_breakpoints(self.graph):
+            return ()
+        whole = await self.graph.aget_state(self.config, subgraphs=True)
+        stops = await self._stops(self.graph, whole)
+        return (_breakpoint(stops, snapshot),) if stops else ()
+
+    async def _stops(self, graph: Graph, snapshot: StateSnapshot) -> list[str]:
+        """The nodes in front of which a thread stands because the graph, or a subgraph, declares a breakpoint there."""
+        waiting = [task for task in snapshot.tasks if task.name in snapshot.next and task.error is None]
+        stops = [task.name for task in waiting if _is_among(task.name, graph.interrupt_before_nodes)]
+        if not stops and await self._stopped_after(graph, snapshot):
+            stops = [task.name for task in waiting]
+        subgraphs = dict(subgraphs_of(graph))
+        for task in waiting:
+            if isinstance(task.state, StateSnapshot) and task.name in subgraphs:
+                stops += await self._stops(subgraphs[task.name], task.state)
+        return stops
+
+    async def _stopped_after(self, graph: Graph, snapshot: StateSnapshot) -> bool:
+        """Whether one of the nodes that ran last has a breakpoint behind it."""
+        if not graph.interrupt_after_nodes or snapshot.parent_config is None:
+            return False
+        before = await self.graph.aget_state(snapshot.parent_config)
+        return any(_is_among(task.name, graph.interrupt_after_nodes) for task in before.tasks)
+
+
+def subgraphs_of(graph: Graph, *, recurse: bool = False) -> list[tuple[str, Graph]]:
+    """The graphs that are nodes of a graph, each under its node's name; remote ones are their own server's affair."""
+    found = graph.get_subgraphs(recurse=recurse)
+    return [(name, subgraph) for name, subgraph in found if isinstance(subgraph, Pregel)]
+
+
+def messages_in(values: Any) -> tuple[BaseMessage, ...]:
+    """The messages of a state; none where it keeps none."""
+    found = values.get(MESSAGES) if isinstance(values, dict) else None
+    return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
+
+
+def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:
+    """The config of a thread. The metadata is for traces, and holds only what we wrote ourselves."""
+    return {"configurable": {"thread_id": thread_id}, "metadata": metadata}
+
+
+def _breakpoint(stops: list[str], snapshot: StateSnapshot) -> Question:
+    """The question of a static breakpoint; the checkpoint in its id keeps an old answer from reaching a new pause."""
+    checkpoint = (snapshot.config.get("configurable") or {}).get("checkpoint_id", "")
+    last = messages_in(snapshot.values)[-1:]
+    calls = [
+        {"name": call["name"], "args": json_safe(call["args"])}
+        for message in last
+        for call in getattr(message, "tool_calls", [])
+    ]
+    told = ", ".join(f"{call['name']} {call['args']}" for call in calls)
+    question = f"The agent has stopped before {', '.join(stops)}" + (f" ({told})" if told else "") + "."
+    return Question(
+        id=f"{BREAKPOINT}:{','.join(stops)}:{checkpoint}",
+        value={BREAKPOINT: stops, "question": question, "tool_calls": calls},
+        schema={"type": "boolean"},
+    )
+
+
+def _declares_breakpoints(graph: Graph) -> bool:
+    graphs = [graph, *(subgraph for _, subgraph in subgraphs_of(graph, recurse=True))]
+    return any(each.interrupt_before_nodes or each.interrupt_after_nodes for each in graphs)
+
+
+def _is_among(name: str, nodes: Any) -> bool:
+    return nodes == "*" or name in nodes
+
+
+def _within(config: RunnableConfig, namespace: str) -> RunnableConfig:
+    return {**config, "configurable": {**config["configurable"], "checkpoint_ns": namespace}}

@@ -1,0 +1,155 @@
+"""Whatever an agent gives becomes an event, and thoughts stay inside."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from pydantic import BaseModel
+
+from llamon_agent.adapters.custom.results import Chunk, Result, event_of
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import (
+    AgentEvent,
+    ArtifactMade,
+    Complete,
+    Delta,
+    Interrupt,
+    Progress,
+    Question,
+    Started,
+)
+from llamon_agent.domain.message import Data
+from llamon_agent.domain.task import Artifact
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Model(BaseModel):
+    x: int
+
+
+class Reply:
+    content = "hi"
+
+
+class Response:
+    content = b"bytes"
+
+
+def data(value: Any) -> ArtifactMade:
+    return ArtifactMade(artifact=Artifact(artifact_id="new", parts=(Data(data=value),)))
+
+
+def asked(text: str, value: Any) -> Interrupt:
+    return Interrupt(text=text, questions=(Question(id="new", value=value),))
+
+
+THOUGHTFUL: list[str | dict[Any, Any]] = [
+    {"type": "thinking", "thinking": "secret"},
+    "h",
+    {"type": "text", "text": "i"},
+    {"type": "tool_use"},
+]
+
+TEXTS = [
+    "hi",
+    Reply(),
+    AIMessage("hi"),
+    AIMessageChunk(content="hi"),
+    AIMessage(THOUGHTFUL),
+    {"content": "hi"},
+    {"content": THOUGHTFUL},
+    {"output": "hi"},
+    {"output": AIMessage("hi"), "steps": 3},
+    {"messages": [HumanMessage("hello"), AIMessage("hi")]},
+    {"messages": ({"role": "assistant", "content": "hi"},), "content": "no"},
+]
+
+EVENTS: list[tuple[object, AgentEvent | None]] = [
+    (None, None),
+    (Started(), None),
+    (Progress(text="p"), Progress(text="p")),
+    (Delta(text="d", restart=True), Delta(text="d", restart=True)),
+    (Complete(), Complete()),
+    (data(1), data(1)),
+    (asked("?", 1), asked("?", 1)),
+    ({"delta": "d"}, Delta(text="d")),
+    ({"progress": "p"}, Progress(text="p")),
+    ({"interrupt": "sure?"}, asked("sure?", "sure?")),
+    ({"interrupt": {"file": "ä"}}, asked('{"file":"ä"}', {"file": "ä"})),
+    ({"interrupt": None}, asked("null", None)),
+]
+
+DATA: list[tuple[object, Any]] = [
+    (7, 7),
+    (False, False),
+    ([], []),
+    (["a", 1], ["a", 1]),
+    ({}, {}),
+    ({"a": 1}, {"a": 1}),
+    ({"delta": "d", "more": 1}, {"delta": "d", "more": 1}),
+    ({"delta": 1}, {"delta": 1}),
+    ({"messages": []}, {"messages": []}),
+    ({"output": 5}, {"output": 5}),
+    ({"content": [1, 2]}, {"content": [1, 2]}),
+    ({1: (2, 3)}, {"1": [2, 3]}),
+    (2**70, 2**70),
+    (float("nan"), None),
+    (Point(1), {"x": 1}),
+    (Model(x=1), {"x": 1}),
+    ([Model(x=1)], [{"x": 1}]),
+]
+
+
+@pytest.mark.parametrize("value", TEXTS, ids=repr)
+def test_text_in_any_wrapping_is_text(value: object) -> None:
+    assert event_of(Result(value), new_id="new") == Complete(text="hi")
+    assert event_of(Chunk(value), new_id="new") == Delta(text="hi")
+
+
+@pytest.mark.parametrize(("value", "event"), EVENTS, ids=repr)
+def test_events_may_be_streamed_or_returned(value: object, event: AgentEvent | None) -> None:
+    assert event_of(Result(value), new_id="new") == event
+    assert event_of(Chunk(value), new_id="new") == event
+
+
+@pytest.mark.parametrize(("value", "plain"), DATA, ids=repr)
+def test_other_values_are_data(value: object, plain: Any) -> None:
+    assert event_of(Result(value), new_id="new") == data(plain)
+    assert event_of(Chunk(value), new_id="new") == data(plain)
+
+
+def test_an_empty_text_is_a_whole_answer_but_no_chunk() -> None:
+    assert event_of(Result(""), new_id="new") == Complete(text="")
+    assert event_of(Chunk(AIMessageChunk(content="")), new_id="new") is None
+
+
+def deep() -> object:
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [object(), Response(), {"a": object()}, deep(), {"a": ["\ud800"]}])
+def test_a_value_that_is_no_json_is_the_agents_fault(value: object) -> None:
+    with pytest.raises(AgentError, match="neither text nor JSON"):
+        event_of(Result(value), new_id="new")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(value=json_values)
+def test_every_json_value_says_something_or_is_none(value: object) -> None:
+    assert (event_of(Result(value), new_id="new") is None) == (value is None)

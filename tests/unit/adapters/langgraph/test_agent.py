@@ -1,0 +1,786 @@
+"""The agent against real graphs: what a caller hears, and what stays in the thread. Field reports by number."""
+
+import asyncio
+import threading
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+from pydantic import BaseModel
+from tests.unit.adapters.langgraph.scripted import (
+    agent_of,
+    asked,
+    assert_valid,
+    calling,
+    chat_graph,
+    config_of,
+    events_of,
+    history,
+    messages_of,
+    node_graph,
+    plain,
+    progress,
+    spoken,
+    streaming,
+    tool_graph,
+    turn,
+    until,
+    whole,
+)
+from typing_extensions import TypedDict
+
+from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
+from llamon_agent.adapters.langgraph.state import StateMapping
+from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Started
+from llamon_agent.domain.message import Message, Raw, Role, Text
+from llamon_agent.runs.ports import Agent
+
+Saver = BaseCheckpointSaver[Any]
+
+THINKING: list[str | dict[Any, Any]] = [
+    {"type": "thinking", "thinking": "secret thought"},
+    {"type": "text", "text": "clear "},
+    {"type": "text", "text": "words"},
+]
+
+
+def say(text: str) -> Any:
+    return lambda state: {"messages": [AIMessage(text)]}
+
+
+def in_subgraph(graph: Graph, saver: Any = None) -> Graph:
+    builder = StateGraph(MessagesState)
+    builder.add_node("inner", graph)
+    builder.add_edge(START, "inner")
+    return builder.compile(checkpointer=saver or InMemorySaver())
+
+
+def test_it_is_an_agent() -> None:
+    agent: Agent = agent_of(chat_graph(plain()))
+    assert isinstance(agent, LangGraphAgent)
+
+
+# -- streaming: reports 58, 59
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (chat_graph(streaming("Hel lo  world")), "Hel lo  world"),
+        (chat_graph(plain("Hello")), "Hello"),
+        (node_graph(say("constant")), "constant"),
+        (in_subgraph(chat_graph(streaming("from inside"))), "from inside"),
+        (chat_graph(streaming(AIMessage(THINKING))), "clear words"),
+        (chat_graph(plain(AIMessage(THINKING))), "clear words"),
+    ],
+    ids=["streaming", "whole", "constant", "subgraph", "blocks streaming", "blocks whole"],
+)
+async def test_the_text_comes_exactly_once(graph: Graph, text: str) -> None:
+    events = await events_of(agent_of(graph), turn("hi"))
+    assert events[0] == Started()
+    assert (spoken(events), whole(events)) == (text, text)
+
+
+async def test_a_streaming_model_is_heard_piece_by_piece() -> None:
+    events = await events_of(agent_of(chat_graph(streaming("one two three"))), turn("hi"))
+    assert [event for event in events if isinstance(event, Delta)] == [
+        Delta(text="one "),
+        Delta(text="two "),
+        Delta(text="three"),
+    ]
+
+
+async def test_text_before_a_tool_call_gives_way_to_the_answer() -> None:
+    @tool
+    def look(what: str) -> str:
+        """Look."""
+        get_stream_writer()("looking")
+        return f"secret {what}"
+
+    model = streaming(calling("look", text="Let me see.", what="args"), "It is there.")
+    for graph in (tool_graph(model, [look]), create_agent(streaming(*model.replies), [look])):
+        events = await events_of(agent_of(graph), turn("hi"))
+        assert (spoken(events), whole(events)) == ("It is there.", "It is there.")
+        assert progress(events) == ["Calling look …", "looking", "look has answered."]
+        assert "secret" not in str(events)
+
+
+async def test_two_parallel_models_do_not_mix_their_words() -> None:
+    one, two = streaming("a a a a"), streaming("b b b b")
+
+    async def first(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await one.ainvoke("x")]}
+
+    async def second(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await two.ainvoke("x")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", first)
+    builder.add_node("second", second)
+    builder.add_edge(START, "first")
+    builder.add_edge(START, "second")
+    events = await events_of(agent_of(builder.compile()), turn("hi"))
+    assert spoken(events) in ("a a a a", "b b b b")
+    assert whole(events) == "b b b b"
+
+
+async def test_a_model_that_must_not_stream_is_not_heard_before_the_end() -> None:
+    hidden = streaming("not shown").with_config(tags=["nostream"])
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await hidden.ainvoke("x")
+        return {"messages": [AIMessage("shown")]}
+
+    events = await events_of(agent_of(node_graph(node)), turn("hi"))
+    assert (spoken(events), whole(events)) == ("shown", "shown")
+
+
+async def test_a_model_whose_words_are_no_answer_is_corrected_at_the_end() -> None:
+    side = streaming("a note to myself")
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        note = await side.ainvoke("x")
+        return {"messages": [AIMessage(f"{len(str(note.text))} letters")]}
+
+    assert whole(await events_of(agent_of(node_graph(node)), turn("hi"))) == "16 letters"
+
+
+async def test_a_run_that_adds_no_message_leaves_the_words_that_were_heard() -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await streaming("just said").ainvoke("x")
+        return {}
+
+    events = await events_of(agent_of(node_graph(node)), turn("hi"))
+    assert (spoken(events), whole(events)) == ("just said", None)
+
+
+async def test_a_result_that_is_returned_directly_is_the_answer() -> None:
+    @tool(return_direct=True)
+    def look() -> str:
+        """Look."""
+        return "it is there"
+
+    agent = agent_of(create_agent(plain(calling("look")), [look]))
+    assert whole(await events_of(agent, turn("hi"))) == "it is there"
+
+
+async def test_the_messages_files_and_data_reach_the_model() -> None:
+    model = plain("ok")
+    parts = (Text.of("see"), Raw(data=b"x", media_type="image/png"))
+    message = Message(message_id="m", role=Role.USER, parts=parts)
+    await events_of(agent_of(chat_graph(model)), msgspec.structs.replace(turn("see"), message=message))
+    assert model.asked[0][0].content == [
+        {"type": "text", "text": "see"},
+        {"type": "image", "base64": "eA==", "mime_type": "image/png"},
+    ]
+
+
+# -- human in the loop
+
+
+def approval_graph(saver: Saver, done: list[str], value: Any = "sure?") -> Graph:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        answer = interrupt(value)
+        done.append(repr(answer))
+        return {"messages": [AIMessage(f"got {answer!r}")]}
+
+    return node_graph(node, saver)
+
+
+async def test_2_a_plain_message_to_a_paused_thread_restarts_nothing(saver: Saver) -> None:
+    done: list[str] = []
+    graph = approval_graph(saver, done)
+    agent = agent_of(graph)
+    first = asked(await events_of(agent, turn("go")))
+    again = await events_of(agent, turn("yes", task="other"))
+    assert again == [Started(), first]
+    assert [message.content for message in await messages_of(graph)] == ["go"]
+    assert whole(await events_of(agent, turn("yes", answers=True))) == "got 'yes'"
+
+
+async def test_9_an_answer_where_nothing_waits_is_an_error_and_reaches_no_model(saver: Saver) -> None:
+    done: list[str] = []
+    graph = approval_graph(saver, done)
+    agent = agent_of(graph)
+    with pytest.raises(AgentError, match="Nothing waits"):
+        await events_of(agent, turn("yes", answers=True, thread="unused"))
+    await graph.aupdate_state(config_of("seeded"), {"messages": [HumanMessage("x")]}, "__start__")
+    with pytest.raises(AgentError, match="Nothing waits"):
+        await events_of(agent, turn("yes", answers=True, thread="seeded"))
+    await events_of(agent, turn("go"))
+    await events_of(agent, turn("yes", answers=True))
+    with pytest.raises(AgentError, match="Nothing waits"):
+        await events_of(agent, turn("yes", answers=True))
+    assert done == ["'yes'"]
+
+
+async def test_10_an_answer_is_never_used_for_the_next_question(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        done.append(f"{interrupt('delete?')} {interrupt('really?')}")
+        return {"messages": [AIMessage("done")]}
+
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        agent = agent_of(node_graph(node, saver))
+        first = asked(await events_of(agent, turn("go")))
+        second = asked(await events_of(agent, turn("yes", answers=True)))
+    assert (first.text, second.text) == ("delete?", "really?")
+    async with open_checkpoints("sqlite", tmp_path) as saver:  # another process
+        agent = agent_of(node_graph(node, saver))
+        assert asked(await events_of(agent, turn("hello?", task="other"))) == second
+        stale = asked(await events_of(agent, turn(data=[{"answers": {first.questions[0].id: "no"}}], answers=True)))
+        assert (stale.questions, done) == (second.questions, [])
+        assert whole(await events_of(agent, turn("sure", answers=True))) == "done"
+    assert done == ["yes sure"]
+
+
+@pytest.mark.parametrize("value", [False, "", 0, [], {}, {"a": 1}, True, "text"])
+async def test_59_any_json_value_but_null_is_an_answer(value: Any) -> None:
+    done: list[str] = []
+    agent = agent_of(approval_graph(InMemorySaver(), done))
+    await events_of(agent, turn("go"))
+    assert whole(await events_of(agent, turn(data=[value], answers=True))) == f"got {value!r}"
+
+
+async def test_null_asks_again() -> None:
+    done: list[str] = []
+    agent = agent_of(approval_graph(InMemorySaver(), done))
+    first = asked(await events_of(agent, turn("go")))
+    again = asked(await events_of(agent, turn(data=[None], answers=True)))
+    assert (again.questions, done) == (first.questions, [])
+
+
+@pytest.mark.parametrize("compiling", [{"interrupt_before": ["tools"]}, {"interrupt_after": ["answer"]}])
+async def test_12_a_static_breakpoint_pauses_and_is_passed_or_ended(saver: Saver, compiling: Any) -> None:
+    done: list[str] = []
+
+    @tool
+    def act() -> str:
+        """Act."""
+        done.append("acted")
+        return "acted"
+
+    graph = tool_graph(plain(calling("act"), "end", calling("act"), "end"), [act], saver, **compiling)
+    agent = agent_of(graph)
+    pause = asked(await events_of(agent, turn("go")))
+    unclear = asked(await events_of(agent, turn("yes, but only once", answers=True)))
+    assert (unclear.questions, done) == (pause.questions, [])
+    assert (whole(await events_of(agent, turn("네", answers=True))), done) == ("end", ["acted"])
+    asked(await events_of(agent, turn("again", task="2")))
+    assert whole(await events_of(agent, turn("no", answers=True))) == "Stopped, as asked. Nothing more was done."
+    assert done == ["acted"]
+    assert_valid(await messages_of(graph))
+    assert (await graph.aget_state(config_of())).next == ()
+
+
+async def test_12_a_subgraphs_interrupt_pauses(saver: Saver) -> None:
+    done: list[str] = []
+    inner = StateGraph(MessagesState)
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        done.append(interrupt("inside?"))
+        return {"messages": [AIMessage("done")]}
+
+    inner.add_node("ask", node)
+    inner.add_edge(START, "ask")
+    agent = agent_of(in_subgraph(inner.compile(), saver))
+    assert asked(await events_of(agent, turn("go"))).text == "inside?"
+    assert (whole(await events_of(agent, turn("yes", answers=True))), done) == ("done", ["yes"])
+
+
+async def test_55_two_branches_ask_and_are_answered_one_by_one(saver: Saver) -> None:
+    def branch(name: str) -> Graph:
+        async def node(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [AIMessage(f"{name}={interrupt(f'{name}?')}")]}
+
+        builder = StateGraph(MessagesState)
+        builder.add_node("node", node)
+        builder.add_edge(START, "node")
+        return builder.compile()
+
+    builder = StateGraph(MessagesState)
+    for name in ("left", "right"):
+        builder.add_node(name, branch(name))
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=saver)
+    agent = agent_of(graph)
+    pause = asked(await events_of(agent, turn("go")))
+    ids = {question.value: question.id for question in pause.questions}
+    assert ids.keys() == {"left?", "right?"}
+    assert asked(await events_of(agent, turn("yes", answers=True))).questions == pause.questions
+    unknown = asked(await events_of(agent, turn(data=[{"answers": {"nope": 1}}], answers=True)))
+    assert "no pending question 'nope'" in unknown.text
+    rest = asked(await events_of(agent, turn(data=[{"answers": {ids["right?"]: "R"}}], answers=True)))
+    assert [question.id for question in rest.questions] == [ids["left?"]]
+    await events_of(agent, turn("L", answers=True))
+    assert {message.content for message in await messages_of(graph)} >= {"left=L", "right=R"}
+
+
+@tool
+def delete_file(name: str) -> str:
+    """Delete a file."""
+    return f"deleted {name}"
+
+
+def guarded(saver: Saver, *replies: Any, mode: Literal["batched", "per_call"] = "batched") -> Graph:
+    middleware = HumanInTheLoopMiddleware(interrupt_on={"delete_file": True}, interrupt_mode=mode)
+    return create_agent(plain(*replies), [delete_file], middleware=[middleware], checkpointer=saver)
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ({"text": "승인"}, "deleted a.txt"),
+        ({"text": "no, I need it"}, "reason: I need it"),
+        (
+            {"data": [{"type": "edit", "edited_action": {"name": "delete_file", "args": {"name": "b.txt"}}}]},
+            "deleted b.txt",
+        ),
+        ({"data": [True]}, "deleted a.txt"),
+    ],
+)
+async def test_langchains_approval_is_asked_and_answered(
+    saver: Saver, mode: Literal["batched", "per_call"], answer: Any, outcome: str
+) -> None:
+    graph = guarded(saver, calling("delete_file", name="a.txt"), "end", mode=mode)
+    agent = agent_of(graph)
+    pause = asked(await events_of(agent, turn("go")))
+    assert "delete_file" in pause.text
+    unclear = asked(await events_of(agent, turn("yes, delete it", answers=True)))
+    assert unclear.questions == pause.questions
+    answered = turn(answer.get("text"), data=answer.get("data", ()), answers=True)
+    assert whole(await events_of(agent, answered)) == "end"
+    results = [str(message.text) for message in await messages_of(graph) if isinstance(message, ToolMessage)]
+    assert len(results) == 1
+    assert outcome in results[0]
+
+
+class Age(BaseModel):
+    years: Annotated[int, "not negative"]
+
+    def model_post_init(self, context: Any) -> None:
+        if self.years < 0:
+            raise ValueError("secret words")
+
+
+async def test_an_answer_that_the_graph_itself_refuses_asks_again(saver: Saver) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"{interrupt('how old?', response_schema=Age).years} years")]}
+
+    agent = agent_of(node_graph(node, saver))
+    pause = asked(await events_of(agent, turn("go")))
+    assert pause.questions[0].schema is not None
+    early = asked(await events_of(agent, turn("old", answers=True)))
+    late = asked(await events_of(agent, turn(data=[{"years": -1}], answers=True)))
+    assert early.questions == late.questions == pause.questions
+    assert "secret" not in late.text
+    assert whole(await events_of(agent, turn(data=[{"years": 7}], answers=True))) == "7 years"
+
+
+async def test_a_graph_that_asks_but_keeps_nothing_fails_in_words() -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(interrupt("sure?"))]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    with pytest.raises(AgentError, match="checkpointer"):
+        await events_of(agent_of(builder.compile()), turn("go"))
+
+
+async def test_abandoning_drops_the_pause_only(saver: Saver) -> None:
+    done: list[str] = []
+    graph = approval_graph(saver, done)
+    agent = agent_of(graph)
+    pause = asked(await events_of(agent, turn("go")))
+    await agent.abandon("thread")
+    await agent.abandon("unused")
+    with pytest.raises(AgentError, match="Nothing waits"):
+        await events_of(agent, turn("yes", answers=True))
+    next_pause = asked(await events_of(agent, turn("again", task="2")))
+    assert next_pause.questions[0].id != pause.questions[0].id
+    assert done == []
+
+
+async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> None:
+    graph = chat_graph(plain("ok"), saver)
+    agent = agent_of(graph)
+    await events_of(agent, turn("hi"))
+    before = (await graph.aget_state(config_of())).config
+    await agent.abandon("thread")
+    assert (await graph.aget_state(config_of())).config == before
+
+
+async def test_closing_behind_the_question_leaves_the_pause(saver: Saver) -> None:
+    done: list[str] = []
+    agent = agent_of(approval_graph(saver, done))
+    async with aclosing(agent.run(turn("go"))) as events:
+        await until(events, Interrupt)
+    assert whole(await events_of(agent, turn("yes", answers=True))) == "got 'yes'"
+
+
+# -- cancel and repair: reports 6, 28, 54
+
+
+class Slow:
+    """A tool with a side effect at its end, and a word when it has begun."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.stopped = asyncio.Event()
+        self.effects: list[str] = []
+
+    def tool(self) -> Any:
+        @tool
+        async def work() -> str:
+            """Work."""
+            self.begun.set()
+            try:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
+                self.stopped.set()
+                raise
+            self.effects.append("done")
+            return "done"
+
+        return work
+
+
+@pytest.mark.parametrize("kind", ["tool node", "create_agent", "subgraph"])
+@pytest.mark.parametrize("how", ["cancel", "close"])
+async def test_6_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver: Saver, kind: str, how: str) -> None:
+    slow = Slow()
+    model = plain(calling("work"), "ok")
+    graph: Graph = tool_graph(model, [slow.tool()], None if kind == "subgraph" else saver)
+    if kind == "create_agent":
+        graph = create_agent(model, [slow.tool()], checkpointer=saver)
+    if kind == "subgraph":
+        graph = in_subgraph(graph, saver)
+    agent = agent_of(graph)
+    if how == "cancel":
+        running = asyncio.create_task(events_of(agent, turn("go", task="1")))
+        async with asyncio.timeout(5):
+            await slow.begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    else:
+        async with asyncio.timeout(5), aclosing(agent.run(turn("go", task="1"))) as events:
+            await until(events, Progress)
+            await slow.begun.wait()
+    assert slow.stopped.is_set()
+    slow.go_on.set()
+    snapshot = await graph.aget_state(config_of())
+    assert (snapshot.next, snapshot.interrupts) == ((), ())
+    assert_valid(snapshot.values["messages"])
+    assert whole(await events_of(agent, turn("continue", task="2"))) == "ok"
+    assert slow.effects == []
+
+
+async def test_an_answer_that_is_cancelled_while_it_resumes_leaves_no_pause(saver: Saver) -> None:
+    begun = asyncio.Event()
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        interrupt("sure?")
+        begun.set()
+        await asyncio.Event().wait()
+        return {}
+
+    graph = node_graph(node, saver)
+    agent = agent_of(graph)
+    await events_of(agent, turn("go"))
+    running = asyncio.create_task(events_of(agent, turn("yes", answers=True)))
+    async with asyncio.timeout(5):
+        await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await graph.aget_state(config_of())).interrupts == ()
+
+
+async def test_a_sync_tool_cannot_be_stopped_but_its_result_is_not_taken() -> None:
+    """Python has no way to stop a thread. The run ends at once; what the tool does afterwards reaches nobody."""
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @tool
+    def work() -> str:
+        """Work."""
+        begun.set()
+        go_on.wait(5)
+        ended.set()
+        return "done"
+
+    graph = tool_graph(plain(calling("work"), "ok"), [work], InMemorySaver())
+    agent = agent_of(graph)
+    running = asyncio.create_task(events_of(agent, turn("go", task="1")))
+    async with asyncio.timeout(5):
+        await asyncio.to_thread(begun.wait)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    go_on.set()
+    async with asyncio.timeout(5):
+        await asyncio.to_thread(ended.wait)
+    results = [message for message in await messages_of(graph) if isinstance(message, ToolMessage)]
+    assert [result.status for result in results] == ["error"]
+
+
+async def test_28_a_thread_that_a_lost_process_left_is_put_right_before_the_next_turn(saver: Saver) -> None:
+    slow = Slow()
+    model = plain(calling("work"), "ok")
+    graph = tool_graph(model, [slow.tool()], saver)
+    lost = asyncio.create_task(graph.ainvoke({"messages": [HumanMessage("go")]}, config_of()))
+    async with asyncio.timeout(5):
+        await slow.begun.wait()
+    lost.cancel()
+    await asyncio.gather(lost, return_exceptions=True)
+    assert (await graph.aget_state(config_of())).next
+    assert whole(await events_of(agent_of(graph), turn("continue"))) == "ok"
+    assert [message.type for message in model.asked[-1]] == ["human", "ai", "tool", "human"]
+
+
+async def test_28_a_poisoned_history_is_mended_before_the_next_turn(saver: Saver) -> None:
+    model = plain("ok")
+    graph = chat_graph(model, saver)
+    await graph.aupdate_state(config_of(), {"messages": [HumanMessage("a"), calling("x"), HumanMessage("b")]}, "answer")
+    assert whole(await events_of(agent_of(graph), turn("c"))) == "ok"
+    assert [message.type for message in model.asked[-1]] == ["human", "ai", "tool", "human", "human"]
+
+
+async def test_a_failed_run_leaves_a_clean_thread(saver: Saver) -> None:
+    model = plain(calling("absent"), RuntimeError("down"), "ok")
+    graph = tool_graph(model, [delete_file], saver)
+    agent = agent_of(graph)
+    with pytest.raises(AgentError):
+        await events_of(agent, turn("go", task="1"))
+    assert (await graph.aget_state(config_of())).next == ()
+    assert whole(await events_of(agent, turn("again", task="2"))) == "ok"
+
+
+async def test_a_branch_that_fails_beside_a_question_takes_the_question_with_it(saver: Saver) -> None:
+    async def fails(state: MessagesState) -> dict[str, Any]:
+        raise RuntimeError("down")
+
+    async def asks(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(interrupt("sure?"))]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("asks", asks)
+    builder.add_node("fails", fails)
+    builder.add_edge(START, "asks")
+    builder.add_edge(START, "fails")
+    graph = builder.compile(checkpointer=saver)
+    with pytest.raises(AgentError):
+        await events_of(agent_of(graph), turn("go"))
+    assert (await graph.aget_state(config_of())).interrupts == ()
+
+
+# -- failures
+
+
+async def test_an_error_tells_nothing_of_itself(saver: Saver) -> None:
+    agent = agent_of(chat_graph(plain(RuntimeError("secret key")), saver))
+    with pytest.raises(AgentError) as raised:
+        await events_of(agent, turn("hi"))
+    assert raised.value.public == "The agent failed."
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+async def test_a_loop_without_end_fails_in_words() -> None:
+    graph = tool_graph(plain(*[calling("delete_file", name="a")] * 9), [delete_file], InMemorySaver())
+    with pytest.raises(AgentError, match="limit of steps"):
+        await events_of(agent_of(graph.with_config(recursion_limit=3)), turn("go"))
+
+
+class Away(InMemorySaver):
+    """A checkpointer whose database is gone, or goes once a run has begun."""
+
+    def __init__(self, *, after_reads: int = 0) -> None:
+        super().__init__()
+        self.reads_left = after_reads
+
+    async def aget_tuple(self, config: Any) -> Any:
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise ConnectionError("secret host")
+        return await super().aget_tuple(config)
+
+
+async def test_a_checkpointer_that_is_away_fails_the_run() -> None:
+    agent = agent_of(chat_graph(plain("ok"), Away()))
+    with pytest.raises(AgentError) as raised:
+        await events_of(agent, turn("hi"))
+    assert "secret" not in raised.value.public
+    with pytest.raises(AgentError):
+        await agent.abandon("thread")
+
+
+async def test_a_checkpointer_that_goes_away_at_the_end_never_gives_an_empty_success(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    agent = agent_of(chat_graph(plain("ok"), Away(after_reads=2)))
+    with pytest.raises(AgentError):
+        await events_of(agent, turn("hi"))
+    assert "could not repair" in caplog.text
+
+
+async def test_a_breakpoint_that_cannot_be_cleared_fails_the_answer() -> None:
+    saver = Away(after_reads=100)
+    agent = agent_of(chat_graph(plain("ok"), saver, interrupt_before=["answer"]))
+    await events_of(agent, turn("go"))
+    saver.reads_left = 2
+    with pytest.raises(AgentError):
+        await events_of(agent, turn("no", answers=True))
+
+
+async def test_a_graph_that_stops_for_no_reason_that_can_be_seen_is_no_success() -> None:
+    inner = chat_graph(plain("ok"), True, interrupt_before=["answer"])  # type: ignore[arg-type]
+    hidden = {"graph": inner}
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return await hidden["graph"].ainvoke(state)
+
+    with pytest.raises(AgentError, match="before it was finished"):
+        await events_of(agent_of(node_graph(node)), turn("go"))
+
+
+# -- state without messages, memory
+
+
+class Asked(TypedDict, total=False):
+    question: str
+    answer: Any
+
+
+async def test_a_graph_without_messages_is_driven_by_its_mapping(saver: Saver) -> None:
+    builder = StateGraph(Asked)
+    builder.add_node("node", lambda state: {"answer": {"echo": state["question"]}})
+    builder.add_edge(START, "node")
+    mapping = StateMapping(input_key="question", output_key="answer")
+    agent = agent_of(builder.compile(checkpointer=saver), mapping=mapping)
+    events = await events_of(agent, turn("hi", past=history("q", "a")))
+    assert isinstance(events[0], Started)
+    assert events[0].history is not None
+    assert events[0].history.reason == "no_messages_channel"
+    assert whole(events) == '{"echo":"hi"}'
+
+
+async def test_a_thread_keeps_its_window(saver: Saver) -> None:
+    model = plain("a1", "a2", "a3")
+    graph = chat_graph(model, saver)
+    agent = agent_of(graph, window_size=3)
+    for place, text in enumerate(("q1", "q2", "q3")):
+        await events_of(agent, turn(text, task=str(place)))
+    assert [message.content for message in model.asked[-1]] == ["q2", "a2", "q3"]
+    assert [message.content for message in await messages_of(graph)] == ["q2", "a2", "q3", "a3"]
+
+
+# -- invoke, stream, invoke_with_hitl
+
+
+async def test_invoke_gives_the_whole_answer_and_seeds_once(saver: Saver) -> None:
+    model = streaming("one two", "three")
+    agent = agent_of(chat_graph(model, saver))
+    past = [HumanMessage("q"), AIMessage("a")]
+    assert await agent.invoke("hi", thread_id="t", prefill_messages=past) == "one two"
+    assert await agent.invoke("hi", thread_id="t", prefill_messages=past) == "three"
+    assert [message.content for message in model.asked[-1]] == ["q", "a", "hi", "one two", "hi"]
+
+
+async def test_28_a_foreign_history_is_made_valid_before_it_is_seeded() -> None:
+    model = plain("ok")
+    past = [ToolMessage("lost", tool_call_id="x"), HumanMessage("q"), calling("a"), AIMessage("a"), AIMessage("b")]
+    assert await agent_of(chat_graph(model)).invoke("hi", thread_id="t", prefill_messages=past) == "ok"
+    assert [message.type for message in model.asked[0]] == ["human", "ai", "tool", "ai", "ai", "human"]
+
+
+async def test_stream_gives_the_pieces() -> None:
+    agent = agent_of(chat_graph(streaming("one two")))
+    assert [piece async for piece in agent.stream("hi", thread_id="t")] == ["one ", "two"]
+
+
+async def test_stream_begins_anew_behind_an_empty_line() -> None:
+    model = streaming(calling("delete_file", text="Let me see.", name="a"), "Done.")
+    agent = agent_of(tool_graph(model, [delete_file]))
+    assert "".join([piece async for piece in agent.stream("hi", thread_id="t")]) == "Let me see.\n\nDone."
+
+
+async def test_stream_ends_with_an_answer_that_was_not_streamed() -> None:
+    side = streaming("thinking aloud")
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await side.ainvoke("x")], "found": 3}
+
+    class Found(MessagesState):
+        found: int
+
+    builder = StateGraph(Found)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    agent = agent_of(builder.compile(), mapping=StateMapping(output_key="found"))
+    assert "".join([piece async for piece in agent.stream("hi", thread_id="t")]) == "thinking aloud\n\n3"
+
+
+async def test_two_answers_of_which_the_graph_refuses_one_ask_for_that_one_again(saver: Saver) -> None:
+    async def good(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"good {interrupt('name?')}")]}
+
+    async def picky(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"{interrupt('how old?', response_schema=Age).years} years")]}
+
+    builder = StateGraph(MessagesState)
+    for node in (good, picky):
+        builder.add_node(node.__name__, node)
+        builder.add_edge(START, node.__name__)
+    agent = agent_of(builder.compile(checkpointer=saver))
+    pause = asked(await events_of(agent, turn("go")))
+    ids = {question.value: question.id for question in pause.questions}
+    answers = {"answers": {ids["name?"]: "Ann", ids["how old?"]: {"years": -1}}}
+    again = asked(await events_of(agent, turn(data=[answers], answers=True)))
+    assert [question.value for question in again.questions] == ["how old?"]
+
+
+async def test_a_question_is_answered_through_invoke_with_hitl(saver: Saver) -> None:
+    done: list[str] = []
+    agent = agent_of(approval_graph(saver, done))
+    pause = await agent.invoke_with_hitl("go", thread_id="t")
+    assert isinstance(pause, Interrupt)
+    assert await agent.invoke_with_hitl(thread_id="t", resume={"answers": {pause.questions[0].id: 7}}) == "got 7"
+
+
+@pytest.mark.parametrize(("resume", "answer"), [("yes", "got 'yes'"), (False, "got False"), ({"a": 1}, "got {'a': 1}")])
+async def test_any_value_resumes_through_invoke_with_hitl(resume: Any, answer: str) -> None:
+    agent = agent_of(approval_graph(InMemorySaver(), []))
+    await agent.invoke_with_hitl("go", thread_id="t")
+    assert await agent.invoke_with_hitl(thread_id="t", resume=resume) == answer
+
+
+async def test_invoke_and_stream_say_that_the_graph_asks() -> None:
+    agent = agent_of(approval_graph(InMemorySaver(), []))
+    with pytest.raises(AgentError, match="invoke_with_hitl"):
+        await agent.invoke("go", thread_id="a")
+    with pytest.raises(AgentError, match="invoke_with_hitl"):
+        [piece async for piece in agent.stream("go", thread_id="b")]
+
+
+async def test_runs_of_different_threads_share_nothing() -> None:
+    agent = agent_of(chat_graph(plain("ok", "ok"), InMemorySaver()))
+    both = await asyncio.gather(*(events_of(agent, turn(name, thread=name)) for name in ("a", "b")))
+    assert [events[-1] for events in both] == [Complete(text="ok")] * 2

@@ -1,0 +1,151 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from llamon_agent.adapters.langgraph.load import load_graph
+from llamon_agent.adapters.langgraph.state import StateMapping
+from llamon_agent.domain.errors import ConfigError
+
+SOURCE = """
+import sqlite3
+from typing import TypedDict
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+def build(state=MessagesState):
+    builder = StateGraph(state)
+    builder.add_node("node", lambda state: {"messages": [AIMessage("hello")]})
+    builder.add_edge(START, "node")
+    return builder
+
+builder = build()
+compiled = builder.compile()
+own = builder.compile(checkpointer=InMemorySaver())
+stateless = builder.compile(checkpointer=False)
+inherits = builder.compile(checkpointer=True)
+sync_only = builder.compile(checkpointer=SqliteSaver(sqlite3.connect(":memory:", check_same_thread=False)))
+other_state = build(TypedDict("Other", {"question": str})).compile()
+loose = StateGraph(MessagesState)
+
+def factory():
+    return builder.compile()
+
+async def async_factory(config):
+    assert config["configurable"] == {}
+    return builder
+
+def optional(config=None, *rest, **more):
+    return builder
+
+def needy(config, secret):
+    return builder
+
+def keyword(*, config):
+    return builder
+
+def failing():
+    raise RuntimeError("secret")
+
+def wrong():
+    return 3
+
+class holder:
+    graph = compiled
+
+number = 3
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "llamon_sample.py").write_text(SOURCE)
+    (tmp_path / "llamon_needs.py").write_text("import llamon_nowhere\n")
+    (tmp_path / "llamon_broken.py").write_text("1/0\n")
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("llamon_sample"):
+            sys.modules.pop(name).sync_only.checkpointer.conn.close()
+
+
+@pytest.mark.parametrize(
+    "attribute", ["compiled", "builder", "factory", "async_factory", "optional", "holder.graph", "inherits"]
+)
+@pytest.mark.parametrize("place", ["llamon_sample", "./llamon_sample.py"])
+async def test_graphs_builders_and_factories_are_loaded_with_our_checkpointer(
+    project: Path, place: str, attribute: str
+) -> None:
+    saver = InMemorySaver()
+    graph = await load_graph(f"{place}:{attribute}", checkpointer=saver)
+    assert graph.checkpointer is saver
+    given: Any = {"messages": [("user", "hi")]}
+    state = await graph.ainvoke(given, {"configurable": {"thread_id": "1"}})
+    assert state["messages"][-1].content == "hello"
+
+
+async def test_a_file_is_found_by_its_whole_path_and_loaded_once(project: Path) -> None:
+    targets = (f"{project / 'llamon_sample.py'}:own", "./llamon_sample.py:own", "llamon_sample:own")
+    one, two, three = [await load_graph(target, checkpointer=None) for target in targets]
+    assert one is two is three
+
+
+async def test_a_graph_keeps_its_own_checkpointer_or_stays_without(project: Path) -> None:
+    own = await load_graph("llamon_sample:own", checkpointer=(ours := InMemorySaver()))
+    assert isinstance(own.checkpointer, InMemorySaver)
+    assert own.checkpointer is not ours
+    assert (await load_graph("llamon_sample:stateless", checkpointer=ours)).checkpointer is False
+
+
+async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: Path) -> None:
+    await load_graph("llamon_sample:compiled", checkpointer=InMemorySaver())
+    assert sys.modules["llamon_sample"].compiled.checkpointer is None
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("llamon_sample", "not of the form"),
+        (":graph", "not of the form"),
+        ("llamon_absent:graph", "there is no 'llamon_absent'"),
+        ("llamon_sample.deeper:graph", "llamon_sample"),
+        ("llamon_needs:graph", "needs the module 'llamon_nowhere'"),
+        ("llamon_broken:graph", "ZeroDivisionError"),
+        ("./absent.py:graph", "names no file"),
+        ("llamon_sample:absent", "has no attribute 'absent'"),
+        ("llamon_sample:number", "is no graph"),
+        ("llamon_sample:wrong", "is no graph"),
+        ("llamon_sample:failing", "failed with RuntimeError"),
+        ("llamon_sample:needy", "several arguments"),
+        ("llamon_sample:keyword", "several arguments"),
+        ("llamon_sample:loose", "cannot be compiled"),
+        ("llamon_sample:sync_only", "AsyncSqliteSaver"),
+        ("llamon_sample:other_state", "does not take and give 'messages'"),
+        ("builtins:dict", "is no graph"),
+    ],
+)
+async def test_a_target_that_is_no_graph_is_refused_with_its_remedy(project: Path, target: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as raised:
+        await load_graph(target, checkpointer=None)
+    assert raised.value.public.startswith(f"The target {target!r}")
+    assert "secret" not in raised.value.public
+
+
+async def test_a_file_with_the_name_of_another_module_is_refused(project: Path) -> None:
+    (project / "json.py").write_text("graph = 1")
+    with pytest.raises(ConfigError, match="rename the file"):
+        await load_graph("./json.py:graph", checkpointer=None)
+
+
+async def test_a_mapping_and_a_window_are_checked(project: Path) -> None:
+    with pytest.raises(ConfigError, match="input_key is 'nope'"):
+        await load_graph("llamon_sample:compiled", checkpointer=None, mapping=StateMapping(input_key="nope"))
+    with pytest.raises(ConfigError, match="window_size"):
+        await load_graph("llamon_sample:compiled", checkpointer=None, window_size=0)
