@@ -1,0 +1,118 @@
+"""A load generator that costs little, so that what is measured is the server: raw HTTP/1.1 over loopback.
+
+Each connection keeps one request under way. Everything is bounded: by the number of calls and by a limit of time.
+"""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+
+LIMIT_S = 120.0
+_HEADERS_END = b"\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a load showed. Units: calls and events per second of wall time."""
+
+    calls_per_s: float
+    events_per_s: float
+
+
+def request_bytes(method: str, text: str, port: int) -> bytes:
+    """One 1.0 JSON-RPC call as it goes over the wire."""
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}).encode()
+    head = (
+        f"POST /a2a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class _Connection(asyncio.Protocol):
+    """Sends a request, reads its response to the end, counts its events, and goes on until nothing is left to send."""
+
+    def __init__(self, load: "_Load") -> None:
+        self.load = load
+        self.buffer = bytearray()
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._next()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        if self._is_whole():
+            self._check()
+            self.load.events += self.buffer.count(b"data:")
+            self.buffer.clear()
+            self.load.answered()
+            self._next()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.load.lost(exc)
+
+    def _next(self) -> None:
+        assert self.transport is not None
+        if self.load.take():
+            self.transport.write(self.load.request)
+        else:
+            self.transport.close()
+
+    def _is_whole(self) -> bool:
+        head_end = self.buffer.find(_HEADERS_END)
+        if head_end < 0:
+            return False
+        head = bytes(self.buffer[:head_end]).lower()
+        if b"transfer-encoding: chunked" in head:
+            return self.buffer.endswith(b"\r\n0\r\n\r\n")
+        length = int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+        return len(self.buffer) >= head_end + len(_HEADERS_END) + length
+
+    def _check(self) -> None:
+        if not self.buffer.startswith(b"HTTP/1.1 200") or b"TASK_STATE_COMPLETED" not in self.buffer:
+            self.load.fail(AssertionError(bytes(self.buffer[:400]).decode(errors="replace")))
+
+
+class _Load:
+    def __init__(self, request: bytes, calls: int) -> None:
+        self.request = request
+        self.calls = calls
+        self.left = calls
+        self.events = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._answered = 0
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def answered(self) -> None:
+        self._answered += 1
+        if self._answered == self.calls and not self.done.done():
+            self.done.set_result(None)
+
+    def lost(self, exc: Exception | None) -> None:
+        if self._answered < self.calls and self.left >= 0:
+            self.fail(exc or ConnectionError("the server closed a connection"))
+
+    def fail(self, exc: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(exc)
+
+
+async def drive(port: int, method: str, text: str, *, calls: int, connections: int) -> Measured:
+    """Make `calls` calls over `connections` connections and time them. Raises: AssertionError on any wrong answer."""
+    load = _Load(request_bytes(method, text, port), calls)
+    loop = asyncio.get_running_loop()
+    begin_s = time.perf_counter()
+    for _ in range(connections):
+        await loop.create_connection(lambda: _Connection(load), "127.0.0.1", port)
+    async with asyncio.timeout(LIMIT_S):
+        await load.done
+    took_s = time.perf_counter() - begin_s
+    return Measured(calls_per_s=calls / took_s, events_per_s=load.events / took_s)

@@ -1,0 +1,59 @@
+"""How a command ends: its exit code, and the errors of a client that come to one."""
+
+from enum import IntEnum
+
+from llamon_agent.domain.errors import ConfigError, LlamonError
+
+
+class Exit(IntEnum):
+    """What a shell is told. `llamon --help` and docs/cli.md show the same table."""
+
+    OK = 0
+    ENDED_BADLY = 1
+    USAGE = 2
+    UNREACHED = 3
+    ASKS = 4
+    PROTOCOL = 5
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS: dict[Exit, str] = {
+    Exit.OK: "done; with --background, accepted",
+    Exit.ENDED_BADLY: "the task failed, was rejected or was canceled",
+    Exit.USAGE: "the command line or the configuration is wrong",
+    Exit.UNREACHED: "no answer: not reached, refused by HTTP, not authorised, or not in time",
+    Exit.ASKS: "the agent asks for input",
+    Exit.PROTOCOL: "the answer was a protocol error, or no A2A 1.0",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C",
+    Exit.PIPE_CLOSED: "whoever read the output has gone",
+}
+
+
+class Usage(LlamonError):
+    """The command line asks for something that cannot be."""
+
+
+class Unreached(LlamonError):
+    """No answer came from the agent's address, or one of HTTP's refusals."""
+
+
+class Refused(LlamonError):
+    """The agent answered the call with a JSON-RPC error."""
+
+
+class NotA2A(LlamonError):
+    """Something answers there, but not an agent that speaks A2A 1.0."""
+
+
+def exit_of(error: LlamonError) -> Exit:
+    """The exit code that an error comes to."""
+    match error:
+        case Usage() | ConfigError():
+            return Exit.USAGE
+        case Unreached():
+            return Exit.UNREACHED
+        case Refused() | NotA2A():
+            return Exit.PROTOCOL
+        case _:
+            return Exit.ENDED_BADLY

@@ -1,0 +1,75 @@
+"""The terminal: the agent's words on stdout, everything about them on stderr.
+
+What an agent, a card or a server says is shown without control characters: a terminal obeys those, and the words are
+not ours.
+"""
+
+import contextlib
+import re
+import sys
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
+
+
+def plain(text: str) -> str:
+    """The text without control characters."""
+    return _CONTROL.sub("", text)
+
+
+def complain(text: str) -> None:
+    """Say on stderr what went wrong, a line for each thing."""
+    for line in plain(text).splitlines():
+        print(f"llamon: {line}", file=sys.stderr)
+
+
+class Screen:
+    """Knows whether a line is still open, so that a note in the middle of an answer starts a line of its own."""
+
+    def __init__(self) -> None:
+        self._open = False
+
+    def words(self, text: str) -> None:
+        """The agent's words, as they come."""
+        if text := plain(text):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self._open = not text.endswith("\n")
+
+    def end(self) -> None:
+        """The words are complete."""
+        if self._open:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._open = False
+
+    def line(self, text: str) -> None:
+        """A whole line of stdout."""
+        self.words(text + "\n")
+
+    def json(self, text: str) -> None:
+        """A JSON value on one line, its control characters escaped."""
+        sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Something about the answer, dim where the terminal can."""
+        from rich.console import Console  # not needed for --json, nor for --help
+        from rich.text import Text
+
+        if sys.stdout.isatty():
+            self.end()
+        Console(stderr=True, soft_wrap=True, highlight=False).print(Text(plain(text), style="dim"))
+
+    def ask(self, prompt: str) -> str | None:
+        """A line that the person types, None at the end of input. Raises: KeyboardInterrupt."""
+        self.end()
+        if not sys.stdin.isatty():
+            line = sys.stdin.readline()
+            return line.rstrip("\n") if line else None
+        with contextlib.suppress(ImportError):  # line editing, where the platform has it
+            import readline  # noqa: F401
+        try:
+            return input(prompt)
+        except EOFError:
+            sys.stdout.write("\n")
+            return None

@@ -1,0 +1,126 @@
+"""`llamon send`: one message, one answer."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from llamon_agent.cli.client import Told, connect
+from llamon_agent.cli.exits import Exit, Usage
+from llamon_agent.cli.hearing import Hearing
+from llamon_agent.cli.options import AsJson, Switch, Token
+from llamon_agent.cli.outcome import Outcome, outcome_of
+from llamon_agent.cli.screen import Screen, complain
+from llamon_agent.cli.talk import listen, show, user_message
+from llamon_agent.domain.message import Metadata, Text
+from llamon_agent.inbound.a2a.v10.client_codec import write_send_params
+
+
+class _Ways(msgspec.Struct, frozen=True, kw_only=True):
+    """How to send, and how to show what comes back."""
+
+    stream: bool
+    background: bool
+    as_json: bool
+    timeout_s: float
+
+
+def send(
+    url: str,
+    text: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    context: str | None = None,
+    task: str | None = None,
+    history: Path | None = None,
+    token: Token = None,
+    background: Switch = False,
+    stream: Switch = False,
+    as_json: AsJson = False,
+    timeout: float = 600.0,
+) -> int:
+    """Send a message to an agent and print its answer.
+
+    Parameters
+    ----------
+    url
+        The agent: its origin, its card's URL or the URL that takes its calls.
+    text
+        What to say; - reads it from stdin.
+    context
+        The conversation to go on with.
+    task
+        The task that waits for this answer.
+    history
+        A JSON file with an array of past messages, for an agent that does not know the conversation yet.
+    token
+        The bearer token.
+    background
+        Return as soon as the agent has taken the message.
+    stream
+        Print the answer as it comes.
+    as_json
+        Print what the agent answered as JSON: the result, or with --stream one event a line.
+    timeout
+        How many seconds to wait for the answer.
+    """
+    if background and stream:
+        raise Usage("--background returns at once and --stream waits; give one of them.")
+    said = sys.stdin.read().removesuffix("\n") if text == "-" else text
+    metadata: Metadata | None = {"history": _read_history(history)} if history else None
+    message = user_message((Text.of(said),), context_id=context, task_id=task, metadata=metadata)
+    ways = _Ways(stream=stream, background=background, as_json=as_json, timeout_s=timeout)
+    return asyncio.run(_send(url, token, write_send_params(message, blocking=not background), ways))
+
+
+def _read_history(path: Path) -> list[object]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[object])
+    except OSError as exc:
+        raise Usage(f"{path} cannot be read; give a file with --history.") from exc
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise Usage(f"{path} must hold a JSON array of A2A messages.") from exc
+
+
+async def _send(url: str, token: str | None, params: bytes, ways: _Ways) -> Exit:
+    screen, hearing = Screen(), Hearing()
+    tell = _as_json(screen, hearing) if ways.as_json else _as_words(screen, hearing)
+    async with connect(url, token) as client:
+        await listen(client, params, tell, stream=ways.stream, timeout_s=ways.timeout_s)
+    screen.end()
+    outcome = outcome_of(hearing)
+    if ways.background and outcome.exit is Exit.UNREACHED:
+        outcome = Outcome(exit=Exit.OK)
+    if outcome.error:
+        complain(outcome.error)
+    if not ways.as_json:
+        _close(screen, hearing, outcome, url)
+    return outcome.exit
+
+
+def _as_json(screen: Screen, hearing: Hearing) -> Callable[[Told], None]:
+    def tell(told: Told) -> None:
+        hearing.hear(told.heard)
+        screen.json(msgspec.json.format(told.raw, indent=-1).decode())
+
+    return tell
+
+
+def _as_words(screen: Screen, hearing: Hearing) -> Callable[[Told], None]:
+    return lambda told: show(screen, hearing.hear(told.heard))
+
+
+def _close(screen: Screen, hearing: Hearing, outcome: Outcome, url: str) -> None:
+    """The question, if there is one, and how to go on."""
+    if outcome.exit is Exit.ASKS:
+        screen.line(outcome.question)
+        for asked in outcome.asked:
+            if asked.choices:
+                screen.note("choices: " + ", ".join(choice.label for choice in asked.choices))
+        screen.note(f"answer with: llamon send {url} ANSWER --task {hearing.task_id}")
+    elif hearing.task_id:
+        screen.note(f"task {hearing.task_id}, go on with --context {hearing.context_id}")

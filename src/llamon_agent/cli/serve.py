@@ -1,0 +1,101 @@
+"""`llamon serve`: an agent behind an A2A endpoint."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from llamon_agent.cli.address import is_loopback
+from llamon_agent.cli.exits import Exit
+from llamon_agent.cli.options import AsJson, Switch
+from llamon_agent.config import A2aConfig, Adapter, EdgeConfig, load_config
+from llamon_agent.runs.ports import Target
+from llamon_agent.telemetry import set_up_logging
+
+DEFAULT_FILES = (Path("edge.yaml"), Path("configs/edge.yaml"))
+"""Where the configuration is looked for, the first that exists."""
+
+_ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def serve(
+    target: str | None = None,
+    /,
+    *,
+    config: Path | None = None,
+    listen: str | None = None,
+    adapter: Adapter | None = None,
+    ephemeral: Switch = False,
+    data: Path | None = None,
+    log_level: Literal["debug", "info", "warning", "error"] | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Serve an agent over A2A until Ctrl-C.
+
+    Parameters
+    ----------
+    target
+        The agent: package.module:name or ./file.py:name. Without it, the configuration file says.
+    config
+        The configuration file. Without it: edge.yaml or configs/edge.yaml, unless a target is given.
+    listen
+        Where to listen, as HOST:PORT.
+    adapter
+        What kind of runtime the target is; langgraph unless told otherwise.
+    ephemeral
+        Keep everything in memory; a restart forgets it.
+    data
+        The data folder.
+    log_level
+        The least serious kind of line that is logged.
+    as_json
+        Log one JSON object a line, and print no banner.
+    """
+    flags = _flags(
+        a2a={"target": target, "adapter": adapter or ("langgraph" if target else None), "listen": listen},
+        data={"ephemeral": ephemeral or None, "folder": str(data) if data else None},
+        logging={"level": log_level, "format": "json" if as_json else None},
+    )
+    loaded = load_config(config or (None if target or adapter else default_file()), flags)
+    set_up_logging(loaded.logging.level, loaded.logging.format)
+    if loaded.logging.format == "console":
+        print("\n".join(banner(loaded)), file=sys.stderr)
+    from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
+
+    serve_until_stopped(loaded)
+    return Exit.OK
+
+
+def default_file() -> Path | None:
+    return next((path for path in DEFAULT_FILES if path.is_file()), None)
+
+
+def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The overrides that were given, nested as the file is."""
+    return {
+        name: given for name, keys in sections.items() if (given := {k: v for k, v in keys.items() if v is not None})
+    }
+
+
+def banner(config: EdgeConfig) -> list[str]:
+    """What a person needs to know at the start: what is served, where, and how to talk to it."""
+    a2a = config.a2a
+    if not a2a.enabled:
+        return ["llamon listens to nobody: a2a.enabled is false"]
+    origin = a2a.public_url or f"http://{_reachable(a2a)}"
+    lines = [f"llamon serves {served.profile.name} ({_driven(served.target)})" for served in config.served()]
+    lines += [f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]
+    lines += [f"  talk  llamon chat {origin}", "  stop  Ctrl-C"]
+    if not a2a.bearer_token and not is_loopback(a2a.host):
+        lines.append("  note  anyone who reaches this port may call; set a2a.bearer_token to ask for a token")
+    return lines
+
+
+def _reachable(a2a: A2aConfig) -> str:
+    """HOST:PORT as this machine reaches it."""
+    host = _ANY_HOST.get(a2a.host, a2a.host)
+    return f"[{host}]:{a2a.port}" if ":" in host else f"{host}:{a2a.port}"
+
+
+def _driven(target: Target) -> str:
+    return f"{target.adapter} {target.target}".rstrip()

@@ -1,0 +1,92 @@
+"""What single values of the configuration must look like, each check with its own words."""
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_settings import NoDecode
+
+from llamon_agent.config_problems import Wrong
+from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
+
+_HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>\d{1,5})")
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+|/")
+_IMPORT_PATH = re.compile(r".+:[A-Za-z_][\w.]*")
+_AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_RESERVED_PATHS = ("/.well-known", "/health")
+
+
+def _host_port(value: str) -> str:
+    found = _HOST_PORT.fullmatch(value)
+    if found is None or int(found["port"]) > 65535:
+        raise Wrong("must be HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000")
+    return value
+
+
+def _rpc_path(value: str) -> str:
+    path = value if value == "/" else value.rstrip("/")
+    if not _PATH.fullmatch(path):
+        raise Wrong("must be a plain URL path that starts with a slash, such as /a2a")
+    if path.startswith(_RESERVED_PATHS):
+        raise Wrong(f"must not lie under {' or '.join(_RESERVED_PATHS)}, which the edge uses itself")
+    return path
+
+
+def _public_url(value: str) -> str:
+    try:
+        url = urlsplit(value)
+        fits = url.scheme in ("http", "https") and url.hostname and url.port != 0
+    except ValueError:
+        fits = False
+    if not fits or url.username or url.query or url.fragment:
+        raise Wrong(
+            "must be the address callers use, such as https://agents.example.com, without user, query or fragment"
+        )
+    return value.rstrip("/")
+
+
+def _session_template(value: str) -> str:
+    if not value or set("{}") & set(value.replace("{context_id}", "")):
+        raise Wrong("must be text in which {context_id} may stand, and no other braces")
+    return value
+
+
+def _one_or_many_tokens(value: object) -> object:
+    """A single token is the default principal's."""
+    return {DEFAULT_PRINCIPAL: value} if isinstance(value, str | SecretStr) else value
+
+
+def _usable_tokens(tokens: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    secrets = [token.get_secret_value() for token in tokens.values()]
+    if not all(_TOKEN.fullmatch(secret) for secret in secrets):
+        raise Wrong("must be a token of visible ASCII characters without spaces; an empty one would lock nothing")
+    if len(set(secrets)) != len(secrets):
+        raise Wrong("gives the same token to two principals; each needs its own")
+    return tokens
+
+
+def is_import_path(value: str) -> bool:
+    """Whether a target reads `package.module:name` or `./file.py:name`."""
+    return _IMPORT_PATH.fullmatch(value) is not None
+
+
+def _agent_name(value: str) -> str:
+    if not _AGENT_NAME.fullmatch(value):
+        raise Wrong("must be a name of lower-case letters, digits, - and _, as it becomes part of a URL")
+    return value
+
+
+HostPort = Annotated[str, AfterValidator(_host_port)]
+RpcPath = Annotated[str, AfterValidator(_rpc_path)]
+PublicUrl = Annotated[str, AfterValidator(_public_url)]
+AgentName = Annotated[str, AfterValidator(_agent_name)]
+Tokens = Annotated[
+    dict[str, SecretStr],
+    NoDecode,  # a token that happens to be JSON, such as 12345, is still a token
+    BeforeValidator(_one_or_many_tokens, json_schema_input_type=SecretStr | dict[str, SecretStr]),
+    AfterValidator(_usable_tokens),
+]
+SessionTemplate = Annotated[str, AfterValidator(_session_template)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]

@@ -1,0 +1,66 @@
+"""How log lines come out: ours and the libraries', for people or as JSON, through the standard library's loggers.
+
+Code logs with `logging.getLogger(__name__)` and puts ids into `extra`, by the keys named here; nothing else of `extra`
+is written, since a library may hang anything on a record. Two rules keep secrets out of every line: the level that is
+asked for is ours, and the libraries stay at INFO or above, because at DEBUG they write what they are handed (prompts,
+SQL parameters, headers); and whatever looks like a bearer token is blotted out of the finished line.
+"""
+
+import logging
+import re
+import sys
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+TASK = "task_id"
+CONTEXT = "context_id"
+RUN = "run_id"
+AGENT = "agent"
+METHOD = "method"
+KEYS = (TASK, CONTEXT, RUN, AGENT, METHOD)
+"""What a log line may carry beside its text."""
+
+_OUR_LOGGER = "llamon_agent"
+_BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")
+
+
+def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO | None = None) -> None:
+    """Send every log line to `stream`, stderr where None is given, and nothing anywhere else.
+
+    Shape: level is one of debug, info, warning, error.
+    """
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ExtraAdder(allow=KEYS),
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+            ],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_writer(style, stream)],
+        )
+    )
+    ours = logging.getLevelNamesMapping()[level.upper()]
+    logging.basicConfig(handlers=[handler], level=max(ours, logging.INFO), force=True)
+    logging.getLogger(_OUR_LOGGER).setLevel(ours)
+
+
+def _writer(style: Literal["console", "json"], stream: TextIO) -> list[Processor]:
+    if style == "json":
+        return [structlog.processors.format_exc_info, _blotted(structlog.processors.JSONRenderer(ensure_ascii=False))]
+    # The plain traceback: the pretty ones show local variables, which are prompts and tokens.
+    plain = structlog.dev.plain_traceback
+    return [_blotted(structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain))]
+
+
+def _blotted(render: Processor) -> Processor:
+    """A renderer whose finished line shows no bearer token."""
+
+    def write(logger: WrappedLogger, name: str, event: EventDict) -> str:
+        return _BEARER.sub(r"\1 ***", str(render(logger, name, event)))
+
+    return write

@@ -1,0 +1,64 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from llamon_agent.cli.exits import Exit
+from llamon_agent.cli.main import main
+from llamon_agent.config import write_schema
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_valid_file_is_told_with_what_it_serves(capsys: Capture) -> None:
+    Path("edge.yaml").write_text("a2a: {adapter: echo}", encoding="utf-8")
+    assert main(["config", "check"]) == Exit.OK
+    assert capsys.readouterr().out.splitlines()[:2] == ["edge.yaml is valid.", "llamon serves echo (echo)"]
+
+
+def test_problems_are_told_a_line_each(capsys: Capture) -> None:
+    Path("mine.yaml").write_text("a2a:\n  listn: x\n  adapter: ecko\n", encoding="utf-8")
+    assert main(["config", "check", "mine.yaml"]) == Exit.USAGE
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        "llamon: mine.yaml:2: a2a.listn is not a known key; did you mean listen?",
+        "llamon: mine.yaml:3: a2a.adapter must be langgraph, custom or echo",
+    ]
+
+
+def test_json_tells_problems_to_programs(capsys: Capture) -> None:
+    Path("mine.yaml").write_text("a2a: {adapter: ecko}", encoding="utf-8")
+    assert main(["config", "check", "mine.yaml", "--json"]) == Exit.USAGE
+    told = json.loads(capsys.readouterr().out)
+    assert told == {
+        "file": "mine.yaml",
+        "valid": False,
+        "problems": ["mine.yaml:1: a2a.adapter must be langgraph, custom or echo"],
+    }
+
+
+def test_json_tells_the_whole_configuration_without_its_secrets(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLAMON_A2A__BEARER_TOKEN", "s3cret")
+    Path("mine.yaml").write_text("a2a: {adapter: echo}", encoding="utf-8")
+    assert main(["config", "check", "mine.yaml", "--json"]) == Exit.OK
+    out = capsys.readouterr().out
+    assert json.loads(out)["config"]["a2a"]["bearer_token"] == {"default": "**********"}
+    assert "s3cret" not in out
+
+
+def test_no_file_to_check_is_a_usage_error(capsys: Capture) -> None:
+    assert main(["config", "check"]) == Exit.USAGE
+    assert "name a file" in capsys.readouterr().err
+
+
+def test_the_schema_is_printed(capsys: Capture) -> None:
+    assert main(["config", "schema"]) == Exit.OK
+    assert capsys.readouterr().out == write_schema()

@@ -1,0 +1,142 @@
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from llamon_agent.cli.exits import Exit
+from llamon_agent.cli.main import main
+from llamon_agent.cli.serve import banner, default_file
+from llamon_agent.config import EdgeConfig, load_config
+
+Capture = pytest.CaptureFixture[str]
+Serve = Callable[..., EdgeConfig]
+
+
+@pytest.fixture
+def unlogged() -> Iterator[None]:
+    """Leave the loggers as they were."""
+    root, package = logging.getLogger(), logging.getLogger("llamon_agent")
+    handlers, levels = root.handlers[:], (root.level, package.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    package.setLevel(levels[1])
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Serve:
+    """Run `llamon serve` in an empty folder with an app that only remembers what it was to serve."""
+    served: list[EdgeConfig] = []
+    app = ModuleType("llamon_agent.app")
+    app.__dict__["serve"] = served.append
+    monkeypatch.setitem(sys.modules, "llamon_agent.app", app)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> EdgeConfig:
+        assert main(["serve", *arguments]) == Exit.OK
+        return served.pop()
+
+    return run
+
+
+def test_a_target_alone_is_a_langgraph_agent_and_reads_no_file(serve: Serve) -> None:
+    Path("edge.yaml").write_text("not: a valid one", encoding="utf-8")
+    (served,) = serve("./agent.py:graph").served()
+    assert (served.target.adapter, served.target.target) == ("langgraph", "./agent.py:graph")
+
+
+def test_every_flag_has_its_key(serve: Serve) -> None:
+    flags = ["--listen", "0.0.0.0:9", "--adapter", "custom", "--ephemeral", "--data", "d", "--log-level", "error"]
+    config = serve("pkg.mod:agent", *flags, "--json")
+    assert config == EdgeConfig.model_validate(
+        {
+            "a2a": {"listen": "0.0.0.0:9", "adapter": "custom", "target": "pkg.mod:agent"},
+            "data": {"ephemeral": True, "folder": "d"},
+            "logging": {"level": "error", "format": "json"},
+        }
+    )
+
+
+def test_without_a_target_the_file_decides(serve: Serve) -> None:
+    Path("configs").mkdir()
+    Path("configs/edge.yaml").write_text("a2a: {adapter: echo, listen: 'localhost:1'}", encoding="utf-8")
+    assert serve().a2a.listen == "localhost:1"
+    Path("edge.yaml").write_text("a2a: {adapter: echo, listen: 'localhost:2'}", encoding="utf-8")
+    assert serve().a2a.listen == "localhost:2"
+    assert serve("--config", "configs/edge.yaml").a2a.listen == "localhost:1"
+    assert default_file() == Path("edge.yaml")
+
+
+def test_a_target_takes_the_place_of_the_files_and_leaves_the_rest(serve: Serve) -> None:
+    text = "a2a: {path: /x}\nagents: {one: {name: One, adapter: custom, target: 'a:b', version: '3'}}"
+    Path("mine.yaml").write_text(text, encoding="utf-8")
+    config = serve("new:graph", "--config", "mine.yaml")
+    (served,) = config.served()
+    assert (served.target.adapter, served.target.target) == ("langgraph", "new:graph")
+    assert (served.profile.name, served.profile.version, config.a2a.path) == ("One", "3", "/x")
+
+
+def test_nothing_to_serve_is_told_with_the_remedy(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve"]) == Exit.USAGE
+    assert "give package.module:name or ./file.py:name" in capsys.readouterr().err
+
+
+def test_the_banner_is_for_people_and_on_stderr(serve: Serve, capsys: Capture) -> None:
+    serve("--adapter", "echo")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "llamon chat http://127.0.0.1:8000" in printed.err
+    serve("--adapter", "echo", "--json")
+    assert capsys.readouterr().err == ""
+
+
+def test_logging_is_set_up_as_configured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    serve("--adapter", "echo", "--json")
+    logging.getLogger("llamon_agent.x").info("hello")
+    assert json.loads(stream.getvalue())["event"] == "hello"
+
+
+def configured(**a2a: Any) -> EdgeConfig:
+    return load_config(None, {"a2a": {"adapter": "echo", **a2a}})
+
+
+@pytest.mark.parametrize(
+    ("a2a", "origin"),
+    [
+        ({"listen": "0.0.0.0:80"}, "http://127.0.0.1:80"),
+        ({"listen": "[::]:80"}, "http://[::1]:80"),
+        ({"listen": "[::1]:80"}, "http://[::1]:80"),
+        ({"public_url": "https://h.example/x/"}, "https://h.example/x"),
+    ],
+)
+def test_the_banner_names_an_address_that_works(a2a: dict[str, str], origin: str) -> None:
+    assert f"  calls {origin}/a2a" in banner(configured(**a2a))
+
+
+@pytest.mark.parametrize(
+    ("a2a", "warned"),
+    [
+        ({"listen": "0.0.0.0:80"}, True),
+        ({"listen": "0.0.0.0:80", "bearer_token": "s3cret"}, False),
+        ({"listen": "localhost:80"}, False),
+    ],
+)
+def test_an_open_door_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
+    lines = "\n".join(banner(configured(**a2a)))
+    assert ("a2a.bearer_token" in lines) is warned
+    assert "s3cret" not in lines
+
+
+def test_an_edge_that_is_off_says_so() -> None:
+    assert banner(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]

@@ -1,0 +1,323 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from llamon_agent.config import AgentConfig, EdgeConfig, load_config, write_schema
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.profile import Profile, Provider, Skill
+from llamon_agent.runs.ports import Target
+
+ROOT = Path(__file__).parents[2]
+Load = Callable[..., EdgeConfig]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Load a file of this text, named edge.yaml, with these flags."""
+    monkeypatch.chdir(tmp_path)
+
+    def loaded(text: str = "", **flags: Any) -> EdgeConfig:
+        Path("edge.yaml").write_text(text, encoding="utf-8")
+        return load_config(Path("edge.yaml"), flags)
+
+    return loaded
+
+
+def problems(load: Load, text: str = "", **flags: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(text, **flags)
+    return caught.value.public.splitlines()
+
+
+ECHO = "a2a: {adapter: echo}\n"
+
+
+def test_the_defaults_are_these(load: Load) -> None:
+    config = load(ECHO)
+    assert config.a2a.enabled
+    assert (config.a2a.host, config.a2a.port, config.a2a.path) == ("127.0.0.1", 8000, "/a2a")
+    assert (config.a2a.public_url, config.a2a.tokens(), config.a2a.trust_proxy) == (None, {}, False)
+    assert (config.a2a.timeout, config.a2a.artifacts, config.a2a.max_body_bytes) == (600.0, "auto", 10 * 1024 * 1024)
+    assert (config.data.folder, config.data.ephemeral, config.data.durability) == (Path("data"), False, "full")
+    assert (config.logging.level, config.logging.format) == ("info", "console")
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a2a: {adapter: echo, listen: 'a:1', path: /file, timeout: 1}"
+    monkeypatch.setenv("LLAMON_A2A__LISTEN", "b:2")
+    monkeypatch.setenv("LLAMON_A2A__PATH", "/env")
+    config = load(text, a2a={"listen": "c:3"})
+    assert (config.a2a.listen, config.a2a.path, config.a2a.timeout) == ("c:3", "/env", 1.0)
+
+
+def test_without_a_file_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_A2A__TARGET", "pkg.mod:graph")
+    monkeypatch.setenv("LLAMON_DATA__EPHEMERAL", "true")
+    config = load_config(None, {})
+    assert config.served()[0].target.target == "pkg.mod:graph"
+    assert config.data.ephemeral
+
+
+def test_nothing_can_be_changed_once_it_is_loaded(load: Load) -> None:
+    config = load(ECHO)
+    with pytest.raises(ValueError, match="frozen"):
+        config.a2a.listen = "elsewhere:1"
+    with pytest.raises(ValueError, match="frozen"):
+        config.a2a = config.a2a
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "a2a:\nagents:\ndata:\n"])
+def test_an_empty_section_is_as_good_as_none(load: Load, text: str) -> None:
+    assert load(text, a2a={"adapter": "echo"}) == load(ECHO)
+
+
+# Tokens.
+
+
+def test_one_token_is_the_default_principals(load: Load) -> None:
+    assert load("a2a: {adapter: echo, bearer_token: s3cret}").a2a.tokens() == {"default": "s3cret"}
+
+
+def test_each_principal_may_have_its_own_token(load: Load) -> None:
+    config = load("a2a: {adapter: echo, bearer_token: {alice: one, bob: two}}")
+    assert config.a2a.tokens() == {"alice": "one", "bob": "two"}
+    assert config.served()[0].profile.bearer
+
+
+@pytest.mark.parametrize("token", ["12345", "true", '{"a":1}', "[1]", '"quoted"'])
+def test_a_token_that_reads_like_json_is_still_that_token(
+    load: Load, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("LLAMON_A2A__BEARER_TOKEN", token)
+    assert load(ECHO).a2a.tokens() == {"default": token}
+
+
+def test_a_principals_token_may_come_from_the_environment(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_A2A__BEARER_TOKEN__BOB", "two")
+    config = load("a2a: {adapter: echo, bearer_token: {alice: one}}")
+    assert config.a2a.tokens() == {"alice": "one", "bob": "two"}
+
+
+def test_an_empty_token_never_opens_the_door(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_A2A__BEARER_TOKEN", "")
+    (problem,) = problems(load, ECHO)
+    assert problem.startswith("environment LLAMON_A2A__BEARER_TOKEN: a2a.bearer_token must be a token")
+
+
+def test_a_token_is_never_shown(load: Load) -> None:
+    config = load("a2a: {adapter: echo, bearer_token: s3cret}")
+    assert "s3cret" not in repr(config)
+    assert "s3cret" not in config.model_dump_json()
+    for text in (
+        "a2a: {adapter: echo, bearer_token: 's3cret s3cret'}",
+        "a2a: {adapter: echo, bearer_token: {a: s3cret, b: s3cret}}",
+        "a2a: {adapter: echo, bearer_token: [s3cret]}",
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load(text)
+        told: BaseException | None = caught.value
+        while told is not None:  # a traceback prints the whole chain
+            assert "s3cret" not in str(told)
+            told = told.__cause__ or told.__context__
+
+
+# Agents.
+
+
+def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
+    (served,) = load("a2a: {target: 'my.pkg.bot:graph', session_id: 's-{context_id}', timeout: 5}").served()
+    assert served.target == Target(
+        name="default", adapter="langgraph", target="my.pkg.bot:graph", session_id="s-{context_id}", timeout_s=5.0
+    )
+    assert served.profile == Profile(
+        name="bot", description="bot, an agent that answers over A2A.", version="1.0.0", skills=()
+    )
+
+
+@pytest.mark.parametrize(
+    ("a2a", "name"),
+    [
+        ("{adapter: echo}", "echo"),
+        ("{target: './examples/demo_agent.py:graph'}", "demo_agent"),
+        ("{target: 'm:g'}", "m"),
+    ],
+)
+def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
+    assert load(f"a2a: {a2a}").served()[0].profile.name == name
+
+
+def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
+    text = """
+    a2a: {target: 'a:b', timeout: 5, artifacts: single, session_id: one}
+    agents:
+      demo:
+        name: Demo
+        description: Shows.
+        version: "2"
+        skills: [{id: s, name: S, description: Does., tags: [t], examples: [e]}]
+        provider: {organization: O, url: https://o.example}
+        documentation_url: https://o.example/docs
+        icon_url: https://o.example/icon.png
+        adapter: custom
+        target: c:d
+        timeout: 7
+        artifacts: append
+        session_id: two
+    """
+    (served,) = load(text).served()
+    assert served.target == Target(name="demo", adapter="custom", target="c:d", session_id="two", timeout_s=7.0)
+    assert served.artifacts == "append"
+    assert served.profile == Profile(
+        name="Demo",
+        description="Shows.",
+        version="2",
+        skills=(Skill(id="s", name="S", description="Does.", tags=("t",), examples=("e",)),),
+        provider=Provider(organization="O", url="https://o.example"),
+        documentation_url="https://o.example/docs",
+        icon_url="https://o.example/icon.png",
+    )
+
+
+def test_an_agent_inherits_what_it_does_not_say(load: Load) -> None:
+    text = "a2a: {target: 'a:b', timeout: 5, artifacts: single, session_id: one}\nagents: {demo: {}}"
+    (served,) = load(text).served()
+    assert served.target == Target(name="demo", adapter="langgraph", target="a:b", session_id="one", timeout_s=5.0)
+    assert (served.artifacts, served.profile.name) == ("single", "demo")
+
+
+def test_a_flag_for_the_target_wins_over_the_agents_own(load: Load) -> None:
+    text = "agents: {demo: {name: Demo, target: 'a:b', timeout: 7}}"
+    (served,) = load(text, a2a={"target": "c:d"}).served()
+    assert (served.target.target, served.target.timeout_s, served.profile.name) == ("c:d", 7.0, "Demo")
+
+
+@pytest.mark.parametrize(
+    ("ephemeral", "configured", "kept"),
+    [
+        (False, "sqlite", "sqlite"),
+        (True, "sqlite", "memory"),
+        (True, "memory", "memory"),
+        (True, "none", "none"),
+    ],
+)
+def test_ephemeral_means_threads_too(load: Load, ephemeral: bool, configured: str, kept: str) -> None:
+    text = f"{ECHO}agents: {{a: {{langgraph: {{checkpointer: {configured}, window_size: 3}}}}}}"
+    (served,) = load(text, data={"ephemeral": ephemeral}).served()
+    assert served.langgraph.checkpointer == kept
+    assert served.langgraph.window_size == 3
+
+
+def test_this_version_serves_one_agent(load: Load) -> None:
+    assert problems(load, f"{ECHO}agents: {{a: {{}}, b: {{}}}}") == [
+        "edge.yaml:2: agents names more than one agent; this version serves one"
+    ]
+
+
+def test_an_edge_that_is_off_needs_no_target(load: Load) -> None:
+    assert not load("a2a: {enabled: false}").a2a.enabled
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "edge.yaml: a2a.target is required by the langgraph adapter: give package.module:name or ./file.py:name"),
+        (
+            "a2a:\n  adapter: custom",
+            "edge.yaml:1: a2a.target is required by the custom adapter: give package.module:name or ./file.py:name",
+        ),
+        ("a2a:\n  target: graph", "edge.yaml:2: a2a.target must be package.module:name or ./file.py:name"),
+        (
+            "agents:\n  a:\n    target: 'a:b c'",
+            "edge.yaml:3: agents.a.target must be package.module:name or ./file.py:name",
+        ),
+    ],
+)
+def test_a_target_that_cannot_be_is_told_where_it_stands(load: Load, text: str, problem: str) -> None:
+    assert problems(load, text) == [problem]
+
+
+# Problems.
+
+
+def test_all_problems_are_told_at_once_each_where_it_stands(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_DATA__EPHEMERAL", "maybe")
+    text = "a2a:\n  timeout: soon\n  listn: x\nagents:\n  Demo:\n    skills:\n      - id: a\n        nam: b\n"
+    assert problems(load, text, a2a={"listen": "8000"}) == [
+        "command line: a2a.listen must be HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000",
+        "environment LLAMON_DATA__EPHEMERAL: data.ephemeral must be true or false",
+        "edge.yaml:2: a2a.timeout must be a number",
+        "edge.yaml:3: a2a.listn is not a known key; did you mean listen?",
+        "edge.yaml:5: agents.Demo must be a name of lower-case letters, digits, - and _, as it becomes part of a URL",
+        "edge.yaml:7: agents.Demo.skills[0].name is required",
+        "edge.yaml:7: agents.Demo.skills[0].description is required",
+        "edge.yaml:8: agents.Demo.skills[0].nam is not a known key; did you mean name?",
+    ]
+
+
+@pytest.mark.parametrize("name", ["LLAMON_A2__LISTEN", "LLAMON_A2A__LISTN", "LLAMON_AGENTS__DEMO__NAM"])
+def test_a_misspelt_variable_is_told(load: Load, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "x")
+    (problem,) = problems(load, ECHO)
+    assert problem.startswith("environment LLAMON_")
+    assert "did you mean" in problem
+
+
+def test_a_section_in_a_variable_must_be_json(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_A2A", "listen=x")
+    (problem,) = problems(load, ECHO)
+    assert problem.startswith("environment: ")
+    assert "LLAMON_A2A__LISTEN" in problem
+
+
+def test_the_clients_token_is_no_setting(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_TOKEN", "x")
+    assert load(ECHO).a2a.tokens() == {}
+
+
+# What is shipped.
+
+
+def test_the_shipped_file_is_valid_and_serves_the_demo_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (served,) = load_config(Path("configs/edge.yaml"), {}).served()
+    assert (served.target.adapter, served.target.target) == ("langgraph", "./examples/demo_agent.py:graph")
+    assert len(served.profile.skills) == 3
+
+
+def test_the_shipped_file_shows_every_key_of_every_section() -> None:
+    text = (ROOT / "configs/edge.yaml").read_text(encoding="utf-8")
+    for section in EdgeConfig.model_fields.values():
+        for key in getattr(section.annotation, "model_fields", {}):
+            assert f"{key}:" in text
+
+
+def test_the_shipped_schema_is_the_one_of_this_code() -> None:
+    assert (ROOT / "configs/edge.schema.json").read_text(encoding="utf-8") == write_schema()
+
+
+def test_the_shipped_file_names_its_schema_and_fits_it() -> None:
+    text = (ROOT / "configs/edge.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=edge.schema.json\n")
+    schema = json.loads(write_schema())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(yaml.safe_load(text), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"a2a": {"listn": "x"}}, schema)
+
+
+@pytest.mark.parametrize("token", ["one", {"alice": "one"}])
+def test_the_schema_takes_both_spellings_of_tokens(token: object) -> None:
+    jsonschema.validate({"a2a": {"bearer_token": token}}, json.loads(write_schema()))
+
+
+def test_every_setting_is_described_for_editors() -> None:
+    schema = json.loads(write_schema())
+    for model in schema["$defs"].values():
+        for name, field in model["properties"].items():
+            assert field.get("description") or "$ref" in field, name
+    assert set(schema["$defs"]["AgentConfig"]["properties"]) == set(AgentConfig.model_fields)

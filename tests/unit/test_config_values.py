@@ -1,0 +1,64 @@
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from llamon_agent.config_values import (
+    AgentName,
+    HostPort,
+    PublicUrl,
+    RpcPath,
+    Seconds,
+    SessionTemplate,
+    is_import_path,
+)
+
+FITS: list[tuple[Any, list[Any]]] = [
+    (HostPort, ["127.0.0.1:8000", "localhost:0", "[::1]:65535", "my-host.example:1"]),
+    (RpcPath, ["/a2a", "/", "/a/b-c.d_e~f"]),
+    (PublicUrl, ["https://agents.example.com", "http://10.0.0.1:8080/prefix", "http://[::1]:8000"]),
+    (SessionTemplate, ["{context_id}", "s-{context_id}-{context_id}", "constant"]),
+    (AgentName, ["demo", "a", "0-a_b", "a" * 63]),
+    (Seconds, [0.1, 1, 86_400]),
+]
+FITS_NOT: list[tuple[Any, list[Any]]] = [
+    (HostPort, ["", "8000", ":8000", "localhost", "h:65536", "h:-1", "::1:8000", "h o:1", "http://h:1", "h:1\n"]),
+    (RpcPath, ["", "a2a", "/a b", "/a?b", "/a//b", "/{x}", "/.well-known/a", "/health", "/a\n"]),
+    (
+        PublicUrl,
+        ["", "agents.example.com", "ftp://h", "http://", "http://u@h", "http://h/?q", "http://h:x", "http://[::"],
+    ),
+    (SessionTemplate, ["", "{thread}", "{", "{{context_id}}", "{context_id!r}"]),
+    (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n"]),
+    (Seconds, [0, -1, 86_401, float("inf"), float("nan")]),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in FITS for value in values])
+def test_these_fit(kind: Any, value: object) -> None:
+    TypeAdapter(kind).validate_python(value)
+
+
+@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in FITS_NOT for value in values])
+def test_these_do_not(kind: Any, value: object) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_python(value)
+
+
+@pytest.mark.parametrize(("path", "kept"), [("/a2a/", "/a2a"), ("/", "/"), ("/a/b//", "/a/b")])
+def test_a_slash_at_the_end_of_a_path_is_dropped(path: str, kept: str) -> None:
+    assert TypeAdapter(RpcPath).validate_python(path) == kept
+
+
+def test_a_slash_at_the_end_of_the_public_url_is_dropped() -> None:
+    assert TypeAdapter(PublicUrl).validate_python("https://h.example/x/") == "https://h.example/x"
+
+
+@pytest.mark.parametrize("target", ["m:g", "a.b.c:make", "./agents/my agent.py:graph", "C:/x/y.py:a.b"])
+def test_these_are_import_paths(target: str) -> None:
+    assert is_import_path(target)
+
+
+@pytest.mark.parametrize("target", ["", "graph", "m:", ":g", "m:1g", "m:g()"])
+def test_these_are_no_import_paths(target: str) -> None:
+    assert not is_import_path(target)
