@@ -15,8 +15,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from llamon_agent.domain.errors import (
     AgentError,
     BackendError,
@@ -25,9 +23,9 @@ from llamon_agent.domain.errors import (
     TaskNotFound,
     UnsupportedOperation,
 )
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, StatusUpdate
+from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt
 from llamon_agent.domain.principal import thread_id
-from llamon_agent.domain.task import PAUSED, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import PAUSED, Task, TaskState
 from llamon_agent.runs.decisions import (
     Begin,
     Continue,
@@ -35,13 +33,13 @@ from llamon_agent.runs.decisions import (
     begun,
     decide_cancel,
     decide_submit,
-    ended,
     new_task,
     turn_of,
 )
 from llamon_agent.runs.lanes import Lanes
 from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.ports import Clock, Limits, NewId, RunRequest, Runtime, TaskPage, TaskQuery, TaskStore, Turn
+from llamon_agent.runs.recorder import Recorder
 from llamon_agent.runs.run import Phase, Run
 from llamon_agent.runs.subscription import Subscription
 
@@ -71,6 +69,7 @@ class RunService:
         limits: Limits | None = None,
     ) -> None:
         self._store = store
+        self._recorder = Recorder(store, clock=clock, new_id=new_id)
         self._runtimes = runtimes
         self._clock = clock
         self._new_id = new_id
@@ -110,7 +109,7 @@ class RunService:
         """End what a dead process left working: nobody works on it any more. Call it before the first message."""
         for task in await self._store.unfinished():
             logger.warning("task %s: it was left working and has failed", task.id)
-            await self._store.save(ended(task, Error(public=RESTARTED), self._clock(), self._new_id), expect=task.seq)
+            await self._recorder.orphan(task, Error(public=RESTARTED))
 
     # --- what callers ask -------------------------------------------------------------------------------------------
 
@@ -216,8 +215,7 @@ class RunService:
         else:
             self._lanes.queue(run)
         try:
-            async with live.writing:
-                await self._store.create(task)
+            await self._recorder.create(live)
         except BaseException:
             self._release(run)
             raise
@@ -234,7 +232,7 @@ class RunService:
         after = begun(before, request.message, self._clock())
         run = self._runs[task.id] = Run(live, self._turn(task, request, answers=True), after, self._let_go)
         try:
-            await self._record(live, after)
+            await self._recorder.state(live, after)
         except Conflict:  # the record is newer than what this process knows of the task
             live.broadcast.close()
             self._release(run)
@@ -295,7 +293,7 @@ class RunService:
         live, turn = run.live, run.turn
         assert turn is not None  # only the run that abandons a pause has none
         if live.task.status.state is TaskState.SUBMITTED:
-            await self._record_working(live)
+            await self._recorder.working(live)
         live.open_answer()
         events = self._runtimes[live.task.agent].agent.run(turn)
         loop = asyncio.get_running_loop()
@@ -312,7 +310,8 @@ class RunService:
                 if count % _EVENTS_PER_BREATH == 0:
                     await asyncio.sleep(0)
                 if loop.time() >= next_record_s:
-                    await asyncio.shield(self._group.create_task(self._record_snapshot(live)))
+                    # Shielded: if the run is stopped meanwhile, nobody would know what was written.
+                    await asyncio.shield(self._group.create_task(self._recorder.snapshot(live)))
                     next_record_s = loop.time() + self._limits.snapshot_every_s
         finally:
             await events.aclose()
@@ -326,45 +325,6 @@ class RunService:
         except AgentError as exc:
             logger.warning("task %s: the agent could not drop its question", task.id, exc_info=exc)
         return Cancelled()
-
-    async def _record_working(self, live: LiveTask) -> None:
-        """A task that waited works now."""
-        status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock())
-        task = msgspec.structs.replace(live.task, status=status, seq=live.broadcast.seq + 1)
-        await self._record(live, task)
-
-    async def _record(self, live: LiveTask, task: Task) -> None:
-        """Write down a new state, then tell it."""
-        async with live.writing:
-            await self._store.save(task, expect=live.saved_seq)
-            live.recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
-
-    async def _record_snapshot(self, live: LiveTask) -> None:
-        """Write down the answer so far; a store that is away now may be back at the end."""
-        snapshot = live.snapshot()
-        async with live.writing:
-            if snapshot.seq <= live.saved_seq:
-                return
-            try:
-                await self._store.save(snapshot, expect=live.saved_seq)
-            except BackendError:
-                logger.warning("task %s: a snapshot could not be recorded", live.task.id)
-            else:
-                live.saved_seq = snapshot.seq
-
-    async def _settle(self, run: Run, outcome: Outcome) -> None:
-        """Record how the run ended, then tell it; once, whoever comes first."""
-        live = run.live
-        async with live.writing:
-            if run.has_ended:
-                return
-            final = outcome.text if isinstance(outcome, Complete) else None
-            closing = live.close_answer(final, complete=isinstance(outcome, Complete | Interrupt))
-            before = msgspec.structs.replace(live.task, seq=live.broadcast.seq + len(closing))
-            after = ended(before, outcome, self._clock(), self._new_id)
-            await self._store.save(after, expect=live.saved_seq)
-            live.recorded(after, [*closing, StatusUpdate(seq=after.seq, status=after.status)])
-            run.end(after)
 
     def _stop(self, run: Run, how: Cancelled | Error) -> None:
         """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind."""
@@ -386,7 +346,7 @@ class RunService:
     async def _end_run(self, run: Run, outcome: Outcome) -> None:
         """Record and tell the end, and let the next run of the context go: the other home of `except Exception`."""
         try:
-            await self._settle(run, outcome)
+            await self._recorder.end(run, outcome)
         except BackendError as exc:
             self._lose(run, exc)
         except Exception:

@@ -1,0 +1,75 @@
+"""What is written down of a task, and told only then.
+
+Record before telling: every method here saves first and publishes afterwards, under the task's own lock, so that
+records and events of one task come in one order.
+"""
+
+import logging
+
+import msgspec
+
+from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.events import Complete, Error, Interrupt, StatusUpdate
+from llamon_agent.domain.task import Task, TaskState, TaskStatus
+from llamon_agent.runs.decisions import Outcome, ended
+from llamon_agent.runs.live import LiveTask
+from llamon_agent.runs.ports import Clock, NewId, TaskStore
+from llamon_agent.runs.run import Run
+
+logger = logging.getLogger(__name__)
+
+
+class Recorder:
+    """The one place that writes tasks to the store. Raises: BackendError, and then nothing was told."""
+
+    def __init__(self, store: TaskStore, *, clock: Clock, new_id: NewId) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+
+    async def create(self, live: LiveTask) -> None:
+        """Keep a new task."""
+        async with live.writing:
+            await self._store.create(live.task)
+
+    async def state(self, live: LiveTask, task: Task) -> None:
+        """Keep a new state, then tell it. Raises: Conflict: somebody else has changed the record."""
+        async with live.writing:
+            await self._store.save(task, expect=live.saved_seq)
+            live.recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
+
+    async def working(self, live: LiveTask) -> None:
+        """A task that waited works now."""
+        status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock())
+        await self.state(live, msgspec.structs.replace(live.task, status=status, seq=live.broadcast.seq + 1))
+
+    async def snapshot(self, live: LiveTask) -> None:
+        """Keep the answer so far; a store that is away now may be back at the end, so it is no error."""
+        snapshot = live.snapshot()
+        async with live.writing:
+            if snapshot.seq <= live.saved_seq:
+                return
+            try:
+                await self._store.save(snapshot, expect=live.saved_seq)
+            except BackendError:
+                logger.warning("task %s: a snapshot could not be recorded", live.task.id)
+            else:
+                live.saved_seq = snapshot.seq
+
+    async def end(self, run: Run, outcome: Outcome) -> None:
+        """Keep how the run ended, then tell it; once, whoever comes first."""
+        live = run.live
+        async with live.writing:
+            if run.has_ended:
+                return
+            final = outcome.text if isinstance(outcome, Complete) else None
+            closing = live.close_answer(final, complete=isinstance(outcome, Complete | Interrupt))
+            before = msgspec.structs.replace(live.task, seq=live.broadcast.seq + len(closing))
+            after = ended(before, outcome, self._clock(), self._new_id)
+            await self._store.save(after, expect=live.saved_seq)
+            live.recorded(after, [*closing, StatusUpdate(seq=after.seq, status=after.status)])
+            run.end(after)
+
+    async def orphan(self, task: Task, error: Error) -> None:
+        """End a task that no process works on any more."""
+        await self._store.save(ended(task, error, self._clock(), self._new_id), expect=task.seq)
