@@ -38,8 +38,8 @@ def check_memory(graph: Graph, window_size: int | None, target: str) -> None:
     channel = graph.channels.get(MESSAGES)
     if not (isinstance(channel, BinaryOperatorAggregate) and channel.operator is add_messages):
         raise ConfigError(
-            f"The target {target!r}: window_size needs a state whose 'messages' use add_messages, as only those can be removed; "
-            "leave window_size out."
+            f"The target {target!r}: window_size needs a state whose 'messages' use add_messages, as only those can be "
+            "removed; leave window_size out."
         )
 
 
