@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -42,7 +42,7 @@ from llamon_agent.runs.ports import Target
 ENV_PREFIX = "LLAMON_"
 ENV_DELIMITER = "__"
 
-Adapter = Literal["langgraph", "custom", "echo"]
+Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
 Checkpointer = Literal["sqlite", "memory", "none"]
 
@@ -133,6 +133,40 @@ class LangGraphConfig(_Section):
     """The key of the graph's state that holds the answer, for a state without `messages`."""
 
 
+class ModelConfig(_Section):
+    """Options of the model adapter; its target is `provider:model`, such as openai:gpt-5."""
+
+    base_url: PublicUrl | None = None
+    """The address of an OpenAI-compatible server, where it is not the provider's own."""
+    api_key: SecretStr | None = None
+    """The provider's key. Without it, the provider's own environment variable."""
+    system_prompt: str | None = None
+    """What the model is told before every conversation."""
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    """How freely the model chooses its words. Without it, the provider's default."""
+    tools: str | None = None
+    """`package.module:name` or `./file.py:name` of a list of tools."""
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    """How often a call that was refused for load or lost on the way is tried again."""
+
+
+class ProcessConfig(_Section):
+    """Options of the process adapter; its target is the command line."""
+
+    prompt: Literal["stdin", "argument"] = "stdin"
+    """How the prompt reaches the command: on its stdin, or in the place of {prompt} among its arguments."""
+    output: Literal["text", "jsonl"] = "text"
+    """What the command writes on its stdout: text, or one JSON object a line."""
+    folder: Path | None = None
+    """The working folder. Without it, the edge's own."""
+    environment: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+    """The names of the environment variables that the command may see."""
+    max_output_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
+    """How much a command may write before it is stopped and its task fails."""
+    kill_after_s: Annotated[float, Field(gt=0)] = 5.0
+    """How many seconds a command has to end when it is asked to, before it is killed."""
+
+
 class AgentConfig(_Section):
     """One agent: its card, and what differs from the `a2a` section."""
 
@@ -162,6 +196,10 @@ class AgentConfig(_Section):
     """As in `a2a`, for this agent."""
     langgraph: LangGraphConfig = LangGraphConfig()
     """Options of the langgraph adapter."""
+    model: ModelConfig = ModelConfig()
+    """Options of the model adapter."""
+    process: ProcessConfig = ProcessConfig()
+    """Options of the process adapter."""
 
 
 class DataConfig(_Section):
@@ -191,6 +229,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     artifacts: Artifacts
     langgraph: LangGraphConfig
+    model: ModelConfig
+    process: ProcessConfig
 
 
 class EdgeConfig(BaseSettings):
@@ -252,6 +292,8 @@ def _served(config: EdgeConfig, name: str, agent: AgentConfig) -> Served:
         profile=_profile(name, agent, bearer=bool(a2a.bearer_token)),
         artifacts=agent.artifacts or a2a.artifacts,
         langgraph=_in_memory(agent.langgraph) if config.data.ephemeral else agent.langgraph,
+        model=agent.model,
+        process=agent.process,
     )
 
 
@@ -351,6 +393,8 @@ def _target_problem(config: EdgeConfig, target: Target) -> Problem | None:
     path = ("agents", target.name, "target") if own and own.target else ("a2a", "target")
     if target.adapter == "echo" or is_import_path(target.target):
         return None
+    if target.adapter in ("model", "process"):
+        return None if target.target else Problem(path, f"is required by the {target.adapter} adapter")
     what = "must be" if target.target else f"is required by the {target.adapter} adapter: give"
     return Problem(path, f"{what} package.module:name or ./file.py:name")
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from llamon_agent.domain.events import AgentEvent
+from llamon_agent.domain.events import RunEvent
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.task import Task, TaskState
 
@@ -43,11 +43,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 class Agent(Protocol):
     """Something that answers turns. Shared by all runs, so a run's state lives in its generator, never here."""
 
-    def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+    def run(self, turn: Turn) -> AsyncGenerator[RunEvent]:
         """Answer one turn.
 
-        Shape:  any number of events, of which an Interrupt or a Complete is the last; ending without either is
-                Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
+        Shape:  any number of events, of which the one that ends the run is the last: Interrupt or Complete, and from an
+                agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is Complete. With
+                `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
         Raises: AgentError, its cause chained. Cancelling is closing: then stop the work, repair what it left, re-raise.
         """
         ...

@@ -23,7 +23,7 @@ from llamon_agent.domain.errors import (
     TaskNotFound,
     UnsupportedOperation,
 )
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt
+from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import PAUSED, Task, TaskState
 from llamon_agent.runs.decisions import (
@@ -303,7 +303,7 @@ class RunService:
             async for event in events:
                 if run.stopping is not None:
                     return run.stopping
-                if isinstance(event, Complete | Interrupt):
+                if isinstance(event, Complete | Interrupt | Error | Cancelled | NodeLost):
                     return event
                 live.hear(event)
                 count += 1
