@@ -129,7 +129,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: task_id and context_id are what the caller named, None where it named none; history_received counts the turns
            that came, of which prefill are the ones that may be seeded; metadata is the run's: `source`, `blocking`, and
-           what the host sent.
+           what the host sent; objection says why the message may answer a question and may not begin a task.
     """
 
     owner: str
@@ -141,18 +141,21 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     prefill: tuple[Message, ...] = ()
     history_received: int = 0
     metadata: Metadata = {}
+    objection: str | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much the run service allows. Times are seconds, sizes are counts or bytes as the name says.
 
-    Shape: waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
+    Shape: record_again_s are the pauses between the tries to record a run's end while the store is away;
+           waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
            of a task's event log is kept for readers that fall behind or come back.
     """
 
     cancel_grace_s: float = 10.0
     waiting_per_context: int = 8
     snapshot_every_s: float = 1.0
+    record_again_s: tuple[float, ...] = (0.2, 0.5, 1, 2, 5, 10, 20)
     window_bytes: int = 1 << 20
 
 
