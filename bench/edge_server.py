@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from llamon_agent.app import serve
-from llamon_agent.config import load_config
+from llamon_agent.config_loading import load_config
 from llamon_agent.telemetry import set_up_logging
 
 

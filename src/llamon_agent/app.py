@@ -4,40 +4,37 @@ Adapters are imported when an agent needs them, so that an edge without LangGrap
 """
 
 import asyncio
-import contextlib
 import logging
 import os
-import signal
-import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute
 
 from llamon_agent.config import EdgeConfig, Served
+from llamon_agent.containment import contained_task
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.endpoint import Endpoint
+from llamon_agent.domain.profile import Introduction
+from llamon_agent.edge import Edge
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.inbound.a2a.http import health_route, routes
-from llamon_agent.inbound.a2a.presentation import Artifacts
-from llamon_agent.runs.ports import Agent, Runtime, TaskStore
+from llamon_agent.runs.ports import Agent, TaskStore
 from llamon_agent.runs.service import RunService
+from llamon_agent.server import (
+    Server,
+    leaving_threads_behind,
+    listening,
+    reloading_on_hangup,
+    stopping_on_signals,
+)
 from llamon_agent.store.folder import own_folder
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.telemetry import set_up_logging
 
 logger = logging.getLogger(__name__)
-
-_WAIT_BEYOND_RUN_S = 5.0
-"""A blocking call waits a little longer than a run may take, so that it sees the run's end and not its own."""
-
-_DRAIN_S = 10.0
-"""How long a stopping edge lets its runs finish, before it ends them."""
 
 _FIXED_MASK = 0xF << 76 | 0x3 << 62
 _FIXED_BITS = 0x7 << 76 | 0x2 << 62
@@ -63,15 +60,16 @@ def new_id() -> str:
 
 
 @asynccontextmanager
-async def open_edge(config: EdgeConfig) -> AsyncIterator[tuple[RunService, list[BaseRoute]]]:
-    """Everything that an edge needs, open while the context lasts. Raises: ConfigError, naming the remedy."""
+async def open_edge(config: EdgeConfig) -> AsyncIterator[Edge]:
+    """An edge with everything that it needs, open while the context lasts. Raises: ConfigError, naming the remedy."""
     async with AsyncExitStack() as stack:
         store = await _open_store(config, stack)
-        served = config.served()
-        runtimes = {one.target.name: Runtime(one.target, await _open_agent(one, config, stack)) for one in served}
-        runs = await stack.enter_async_context(RunService(store, runtimes, clock=now_ms, new_id=new_id))
+        runs = RunService(store, {}, clock=now_ms, new_id=new_id)
+        edge = await stack.enter_async_context(Edge(runs, _open))
+        await edge.serve(config)
+        await stack.enter_async_context(runs)
         await runs.end_orphans()
-        yield runs, [*_routes(config, runs, served[0]), health_route()]
+        yield edge
 
 
 def create_app(config: EdgeConfig) -> Starlette:
@@ -79,94 +77,43 @@ def create_app(config: EdgeConfig) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_edge(config) as (_, served_routes):
-            app.router.routes.extend(served_routes)
+        async with open_edge(config) as edge:
+            app.router.default = edge
             yield
 
     return Starlette(lifespan=lifespan)
 
 
-def serve(config: EdgeConfig) -> None:
-    """Serve until SIGINT or SIGTERM. Raises: ConfigError."""
+def serve(
+    config: EdgeConfig,
+    load: Callable[[], EdgeConfig] | None = None,
+    ready: Callable[[int], None] = lambda _port: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; SIGHUP serves what `load` gives, `ready` hears the port. Raises: ConfigError."""
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
-    with asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory()) as runner:
-        runner.run(_serve(config))
-
-
-async def _serve(config: EdgeConfig) -> None:
-    with _listening(config.a2a.host, config.a2a.port) as listener:
-        async with open_edge(config) as (runs, served_routes):
-            server = _Server(Starlette(routes=served_routes), runs)
-            with _stopping_on_signals(server):
-                await server.serve(sockets=[listener])
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, but the runs end before the connections do: an open stream must not keep a stopping edge alive."""
-
-    def __init__(self, app: Starlette, runs: RunService) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=5,
-            )
-        )
-        self._runs = runs
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """The signals are ours, see `_stopping_on_signals`."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for listener in sockets or []:
-            host, port = listener.getsockname()[:2]
-            logger.info("running on http://%s:%d", f"[{host}]" if ":" in host else host, port)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._runs.drain(_DRAIN_S)
-        await super().shutdown(sockets)
-
-
-@contextlib.contextmanager
-def _stopping_on_signals(server: uvicorn.Server) -> Iterator[None]:
-    """The first signal stops the server gracefully, a second one at once."""
-    loop = asyncio.get_running_loop()
-
-    def stop(name: str) -> None:
-        logger.info("%s: stopping", name)
-        server.force_exit = server.should_exit
-        server.should_exit = True
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number.name)
+    runner = asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory())
     try:
-        yield
+        runner.run(_serve(config, load or (lambda: config), ready))
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        with leaving_threads_behind():
+            runner.close()
 
 
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as exc:
-        raise ConfigError(
-            f"a2a.listen: cannot listen on {host} port {port}: it is in use or not this machine's; choose another."
-        ) from exc
-    with listener:
-        yield listener
+async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Callable[[int], None]) -> None:
+    asyncio.get_running_loop().set_task_factory(contained_task)
+    with listening(config.a2a.host, config.a2a.port) as listener:
+        async with open_edge(config) as edge:
+
+            async def reload() -> None:
+                if taken := await edge.reload(load):
+                    set_up_logging(taken.logging.level, taken.logging.format)
+
+            server = Server(edge, edge.runs, ready)
+            async with reloading_on_hangup(reload, server.stop):
+                with stopping_on_signals(server):
+                    await server.serve(sockets=[listener])
 
 
 async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> TaskStore:
@@ -180,7 +127,20 @@ async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> TaskStore:
     return store
 
 
+async def _open(served: Served, config: EdgeConfig, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+    """An agent, and what it tells of itself."""
+    agent = await _open_agent(served, config, stack)
+    if served.target.adapter not in ("langgraph", "model"):
+        return agent, Introduction()
+    from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+    from llamon_agent.adapters.langgraph.introduction import introduce
+
+    assert isinstance(agent, LangGraphAgent)
+    return agent, introduce(agent.graph, served.target.target if served.target.adapter == "langgraph" else None)
+
+
 async def _open_agent(served: Served, config: EdgeConfig, stack: AsyncExitStack) -> Agent:
+    folder = config.data.folder / served.target.name  # two agents that are asked in one context share no thread
     match served.target.adapter:
         case "echo":
             return _echo(served.target.target)
@@ -188,8 +148,14 @@ async def _open_agent(served: Served, config: EdgeConfig, stack: AsyncExitStack)
             from llamon_agent.adapters.custom.load import load_custom
 
             return await load_custom(served.target.target, prefill_to_lc=prefill_to_lc)
+        case "process":
+            from llamon_agent.adapters.process.load import load_process
+
+            return load_process(served.target.target, **dict(served.process), environ=os.environ)
+        case "model":
+            return await _open_model(served, folder, stack)
         case _:
-            return await _open_langgraph(served, config.data.folder, stack)
+            return await _open_langgraph(served, folder, stack)
 
 
 async def _open_langgraph(served: Served, folder: Path, stack: AsyncExitStack) -> Agent:
@@ -202,9 +168,35 @@ async def _open_langgraph(served: Served, folder: Path, stack: AsyncExitStack) -
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
     checkpointer = await stack.enter_async_context(open_checkpoints(options.checkpointer, folder))
     graph = await load_graph(
-        served.target.target, checkpointer=checkpointer, mapping=mapping, window_size=options.window_size
+        served.target.target,
+        checkpointer=checkpointer,
+        stack=stack,
+        mapping=mapping,
+        window_size=options.window_size,
     )
     return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
+
+
+async def _open_model(served: Served, folder: Path, stack: AsyncExitStack) -> Agent:
+    from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+    from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
+
+    try:
+        from llamon_agent.adapters.model.load import ModelOptions, load_model
+    except ModuleNotFoundError as exc:
+        raise ConfigError(
+            "The model adapter needs LangChain, which is not installed: install llamon-agent[model]."
+        ) from exc
+
+    memory = served.langgraph
+    checkpointer = await stack.enter_async_context(open_checkpoints(memory.checkpointer, folder))
+    graph = load_model(
+        served.target.target,
+        ModelOptions(**dict(served.model)),
+        checkpointer=checkpointer,
+        window_size=memory.window_size,
+    )
+    return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, window_size=memory.window_size)
 
 
 def _echo(target: str) -> Agent:
@@ -214,23 +206,3 @@ def _echo(target: str) -> Agent:
     if target and not target.isdecimal():
         raise ConfigError("a2a.target: the echo adapter's target is the number of pieces it answers in, such as 1.")
     return EchoAgent(int(target or 1))
-
-
-def _routes(config: EdgeConfig, runs: RunService, served: Served) -> list[BaseRoute]:
-    a2a = config.a2a
-    endpoint = Endpoint(
-        runs,
-        agent=served.target.name,
-        artifacts=Artifacts(served.artifacts),
-        wait_s=served.target.timeout_s + _WAIT_BEYOND_RUN_S,
-    )
-    return routes(
-        endpoint,
-        Auth(a2a.tokens()),
-        served.profile,
-        path=a2a.path,
-        started_s=time.time(),
-        public_url=a2a.public_url,
-        trusted=a2a.trust_proxy,
-        max_body_bytes=a2a.max_body_bytes,
-    )

@@ -7,42 +7,35 @@ directory, not to the file, because a TARGET on the command line is too.
 An unknown key is an error, since a misspelt key that is silently ignored is the worst kind of default.
 """
 
-import json
-import os
-from collections.abc import Mapping, Set
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
 )
 
-from llamon_agent.config_file import Source, read_file
-from llamon_agent.config_problems import Problem, explain, problems_in
 from llamon_agent.config_values import (
     AgentName,
     HostPort,
+    Mode,
     PublicUrl,
     RpcPath,
     Seconds,
     SessionTemplate,
     Tokens,
-    is_import_path,
 )
-from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import Profile, Provider, Skill
+from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider, Skill
+from llamon_agent.langgraph_json import is_project
 from llamon_agent.runs.ports import Target
 
 ENV_PREFIX = "LLAMON_"
 ENV_DELIMITER = "__"
 
-Adapter = Literal["langgraph", "custom", "echo"]
+Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
 Checkpointer = Literal["sqlite", "memory", "none"]
 
@@ -53,6 +46,15 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
+class RoutingConfig(_Section):
+    """Lets a message on the default agent's path choose another agent."""
+
+    key: Annotated[str, Field(min_length=1)] = "agent"
+    """The key of the message's or the call's metadata that names an agent."""
+    allow: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The agents that may be chosen; the default one always may."""
+
+
 class A2aConfig(_Section):
     """The A2A endpoint, and the agent it serves where `agents` is empty."""
 
@@ -61,7 +63,11 @@ class A2aConfig(_Section):
     listen: HostPort = "127.0.0.1:8000"
     """Where to listen, as HOST:PORT. Port 0 takes a free one."""
     path: RpcPath = "/a2a"
-    """The URL path that takes JSON-RPC calls."""
+    """The URL path that takes JSON-RPC calls for the default agent. Each agent has a path below it: /a2a/NAME."""
+    agent: AgentName | None = None
+    """Which of `agents` is the default one. Without it, the first."""
+    routing: RoutingConfig | None = None
+    """Whether a message on the default path may choose another agent. Without it, none may."""
     public_url: PublicUrl | None = None
     """The address callers use, written into the agent cards. Without it a card names the host it was asked at."""
     bearer_token: Tokens = {}
@@ -71,7 +77,8 @@ class A2aConfig(_Section):
     adapter: Adapter = "langgraph"
     """What kind of runtime the target is."""
     target: str | None = None
-    """What the adapter drives: `package.module:name` or `./file.py:name`. The echo adapter needs none."""
+    """What the adapter drives: `package.module:name` or `./file.py:name`; or a `langgraph.json`, each of whose graphs
+    becomes an agent; a model's name; a command line. The echo adapter needs none."""
     session_id: SessionTemplate | None = None
     """A template for the session's id, in which {context_id} is the conversation's. Without it, just that."""
     timeout: Seconds = 600.0
@@ -90,6 +97,11 @@ class A2aConfig(_Section):
     @property
     def port(self) -> int:
         return int(self.listen.rpartition(":")[2])
+
+    @property
+    def project(self) -> Path | None:
+        """The langgraph.json that is the target, if it is one."""
+        return Path(self.target) if self.adapter == "langgraph" and self.target and is_project(self.target) else None
 
     def tokens(self) -> dict[str, str]:
         """Principal name -> token, in the clear, for the one place that compares them."""
@@ -133,23 +145,71 @@ class LangGraphConfig(_Section):
     """The key of the graph's state that holds the answer, for a state without `messages`."""
 
 
+class ModelConfig(_Section):
+    """Options of the model adapter; its target is `provider:model`, such as openai:gpt-5."""
+
+    base_url: PublicUrl | None = None
+    """The address of an OpenAI-compatible server, where it is not the provider's own."""
+    api_key: SecretStr | None = None
+    """The provider's key. Without it, the provider's own environment variable."""
+    system_prompt: str | None = None
+    """What the model is told before every conversation."""
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    """How freely the model chooses its words. Without it, the provider's default."""
+    tools: str | None = None
+    """`package.module:name` or `./file.py:name` of a list of tools."""
+    approve: tuple[str, ...] = ()
+    """The names of the tools that run only when the caller has approved the call."""
+    streaming: bool = True
+    """Whether the provider is asked for its answer piece by piece; off for a server that cannot do that."""
+    max_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    """How often a call that was refused for load or lost on the way is tried again."""
+
+
+class ProcessConfig(_Section):
+    """Options of the process adapter; its target is the command line."""
+
+    prompt: Literal["stdin", "argument"] = "stdin"
+    """How the prompt reaches the command: on its stdin, or in the place of {prompt} among its arguments."""
+    output: Literal["text", "jsonl"] = "text"
+    """What the command writes on its stdout: text, or one JSON object a line."""
+    folder: Path | None = None
+    """The working folder. Without it, the edge's own."""
+    environment: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+    """The names of the environment variables that the command may see."""
+    max_output_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
+    """How much a command may write before it is stopped and its task fails."""
+    kill_after_s: Annotated[float, Field(gt=0, le=9)] = 5.0
+    """How many seconds a command has to end when it is asked to, before it is killed. A run has 10 in all."""
+
+
 class AgentConfig(_Section):
     """One agent: its card, and what differs from the `a2a` section."""
 
     name: str | None = None
-    """The name on the card. Without it, the agent's key."""
+    """The name on the card. Without it, the graph's, or else the agent's key."""
     description: str | None = None
-    """What the agent does, for people and for the models that choose an agent."""
+    """What the agent does, for people and for the models that choose an agent. Without it, what the graph's module
+    says of itself."""
     version: str = "1.0.0"
     """The agent's own version."""
     skills: tuple[SkillConfig, ...] = ()
-    """What the agent can do. Without any, the card shows one skill made of name and description."""
+    """What the agent can do. Without it, a graph's tools; an empty list shows one skill made of name and description.
+    """
     provider: ProviderConfig | None = None
     """Who offers the agent."""
     documentation_url: str | None = None
     """A page about the agent."""
     icon_url: str | None = None
     """A picture of the agent."""
+    input_modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = INPUT_MODES
+    """The media types that the agent takes: text, data (application/json), and files such as image/*."""
+    output_modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = OUTPUT_MODES
+    """The media types that the agent gives. A caller that accepts none of them is refused."""
+    max_file_bytes: Annotated[int, Field(ge=1)] = 5 << 20
+    """The largest file that the agent takes, in bytes."""
+    max_files_bytes: Annotated[int, Field(ge=1)] = 10 << 20
+    """How much the files of one message may have together, in bytes; a2a.max_body_bytes bounds them too."""
     adapter: Adapter | None = None
     """As in `a2a`, for this agent."""
     target: str | None = None
@@ -162,6 +222,10 @@ class AgentConfig(_Section):
     """As in `a2a`, for this agent."""
     langgraph: LangGraphConfig = LangGraphConfig()
     """Options of the langgraph adapter."""
+    model: ModelConfig = ModelConfig()
+    """Options of the model adapter."""
+    process: ProcessConfig = ProcessConfig()
+    """Options of the process adapter."""
 
 
 class DataConfig(_Section):
@@ -185,12 +249,54 @@ class LoggingConfig(_Section):
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as the edge serves it: what `agents` says of it, completed by the `a2a` section."""
+    """An agent as the edge serves it: what `agents` says of it, completed by the `a2a` section.
+
+    Shape: name is what its card says where neither the configuration nor the agent does.
+    """
 
     target: Target
-    profile: Profile
+    name: str
+    card: AgentConfig
+    bearer: bool
     artifacts: Artifacts
+    max_file_bytes: int
+    max_files_bytes: int
     langgraph: LangGraphConfig
+    model: ModelConfig
+    process: ProcessConfig
+
+    @property
+    def profile(self) -> Profile:
+        """What its card says before the agent itself is asked."""
+        return self.introduced(Introduction())
+
+    def introduced(self, told: Introduction) -> Profile:
+        """What its card says, given what the agent tells of itself: the configuration wins."""
+        card = self.card
+        name = card.name or told.name or self.name
+        listed = "skills" in card.model_fields_set
+        return Profile(
+            name=name,
+            description=card.description or told.description or f"{name}, an agent that answers over A2A.",
+            version=card.version,
+            skills=tuple(Skill(**skill.model_dump()) for skill in card.skills) if listed else told.skills,
+            provider=Provider(**card.provider.model_dump()) if card.provider else None,
+            documentation_url=card.documentation_url,
+            icon_url=card.icon_url,
+            input_modes=card.input_modes,
+            output_modes=card.output_modes,
+            bearer=self.bearer,
+        )
+
+    def drives_as(self, other: "Served") -> bool:
+        """Whether both are one agent to its adapter, whatever differs in their cards, times and limits."""
+        return (self.target.adapter, self.target.target, self.langgraph, self.model, self.process) == (
+            other.target.adapter,
+            other.target.target,
+            other.langgraph,
+            other.model,
+            other.process,
+        )
 
 
 class EdgeConfig(BaseSettings):
@@ -208,7 +314,7 @@ class EdgeConfig(BaseSettings):
     a2a: A2aConfig = A2aConfig()
     """The A2A endpoint, and the agent it serves where `agents` is empty."""
     agents: dict[AgentName, AgentConfig] = {}
-    """The agents by name. This version serves one."""
+    """The agents by name."""
     data: DataConfig = DataConfig()
     """Where tasks and threads are kept."""
     logging: LoggingConfig = LoggingConfig()
@@ -227,135 +333,50 @@ class EdgeConfig(BaseSettings):
         return (init_settings,)
 
     def served(self) -> tuple[Served, ...]:
-        """The agents, each complete."""
-        agents = self.agents or {"default": AgentConfig(name=_short_name(self.a2a))}
-        return tuple(_served(self, name, agent) for name, agent in agents.items())
+        """The agents, each complete, the default one first."""
+        if not self.agents:
+            return (_served(self, "default", AgentConfig(), name=_short_name(self.a2a)),)
+        keys = sorted(self.agents, key=lambda key: key != self.a2a.agent)
+        return tuple(_served(self, key, self.agents[key], name=key) for key in keys)
 
 
 def _short_name(a2a: A2aConfig) -> str:
-    """A name for an agent that nobody named: the last part of its target's module or file."""
+    """A name for an agent that nobody named: the model's, or the last part of its target's module or file."""
+    if a2a.adapter == "model":
+        return (a2a.target or "").partition(":")[2] or a2a.adapter
     module = (a2a.target or a2a.adapter).rpartition(":")[0] or a2a.adapter
     return Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
 
 
-def _served(config: EdgeConfig, name: str, agent: AgentConfig) -> Served:
+def _served(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> Served:
     a2a = config.a2a
+    adapter = agent.adapter or a2a.adapter
     return Served(
         target=Target(
-            name=name,
-            adapter=agent.adapter or a2a.adapter,
-            target=agent.target or a2a.target or "",
+            name=key,
+            adapter=adapter,
+            target=agent.target or (a2a.target if _drive_alike(adapter, a2a.adapter) else None) or "",
             node=a2a.node,
             session_id=agent.session_id or a2a.session_id,
             timeout_s=agent.timeout or a2a.timeout,
         ),
-        profile=_profile(name, agent, bearer=bool(a2a.bearer_token)),
+        name=name,
+        card=agent,
+        bearer=bool(a2a.bearer_token),
         artifacts=agent.artifacts or a2a.artifacts,
+        max_file_bytes=agent.max_file_bytes,
+        max_files_bytes=agent.max_files_bytes,
         langgraph=_in_memory(agent.langgraph) if config.data.ephemeral else agent.langgraph,
+        model=agent.model,
+        process=agent.process,
     )
+
+
+def _drive_alike(one: Adapter, other: Adapter) -> bool:
+    """Whether a target for one adapter may be meant for the other, too."""
+    return one == other or {one, other} == {"langgraph", "custom"}
 
 
 def _in_memory(options: LangGraphConfig) -> LangGraphConfig:
     """Ephemeral means threads too."""
     return options.model_copy(update={"checkpointer": "memory"}) if options.checkpointer == "sqlite" else options
-
-
-def _profile(key: str, agent: AgentConfig, *, bearer: bool) -> Profile:
-    name = agent.name or key
-    return Profile(
-        name=name,
-        description=agent.description or f"{name}, an agent that answers over A2A.",
-        version=agent.version,
-        skills=tuple(Skill(**skill.model_dump()) for skill in agent.skills),
-        provider=Provider(**agent.provider.model_dump()) if agent.provider else None,
-        documentation_url=agent.documentation_url,
-        icon_url=agent.icon_url,
-        bearer=bearer,
-    )
-
-
-def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
-    """The configuration: defaults, then the file, then `LLAMON_SECTION__KEY` variables, then the overrides.
-
-    Shape:  path None reads no file; overrides are nested as the file is. An override of `a2a` also wins over the same
-            key of an agent, because a TARGET on the command line means that agent.
-    Raises: ConfigError, naming every problem that was found, one a line.
-    """
-    file = read_file(path) if path else Source(name="command line", values={}, lines={})
-    environment = Source(name="environment", values=_environment(), lines={}, variable=_variable)
-    flags = Source(name="command line", values=dict(overrides), lines={})
-    sources = (flags, environment, file)
-    try:
-        config = EdgeConfig(**_merged(_of_file(file.values, flags.values), environment.values, flags.values))
-    except ValidationError as exc:
-        raise ConfigError(explain(problems_in(exc, EdgeConfig), sources)) from exc
-    if problems := _contradictions(config):
-        raise ConfigError(explain(problems, sources))
-    return config
-
-
-def _environment() -> dict[str, Any]:
-    """What the environment sets. A misspelt section is kept, to be told as a problem."""
-    names = (name.removeprefix(ENV_PREFIX) for name in os.environ if name.startswith(ENV_PREFIX))
-    sections = {name.partition(ENV_DELIMITER)[0].lower() for name in names if ENV_DELIMITER in name}
-    unknown = dict.fromkeys(sections - EdgeConfig.model_fields.keys())
-    try:
-        return {**EnvSettingsSource(EdgeConfig)(), **unknown}
-    except SettingsError as exc:
-        raise ConfigError(
-            f"environment: a {ENV_PREFIX} variable that takes a list or a section is not valid JSON; "
-            f"set single keys instead, such as {_variable(('a2a', 'listen'))}"
-        ) from exc
-
-
-def _variable(path: tuple[str | int, ...]) -> str:
-    """The environment variable that sets a key."""
-    return ENV_PREFIX + ENV_DELIMITER.join(str(part) for part in path).upper()
-
-
-def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections merged key by key, the later layer winning."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            below = merged.get(key)
-            merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _of_file(values: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's values: an empty section is none, and agents are freed of the keys that the flags set for all."""
-    sections = {name: section for name, section in values.items() if section is not None}
-    agents = sections.get("agents")
-    if isinstance(agents, dict):
-        set_for_all = flags.get("a2a", {}).keys() & AgentConfig.model_fields.keys()
-        sections["agents"] = {name: _freed(agent, set_for_all) for name, agent in agents.items()}
-    return sections
-
-
-def _freed(agent: Any, keys: Set[str]) -> Any:
-    return {k: v for k, v in agent.items() if k not in keys} if isinstance(agent, dict) else agent
-
-
-def _contradictions(config: EdgeConfig) -> list[Problem]:
-    """What is wrong between keys that are each right."""
-    if len(config.agents) > 1:
-        return [Problem(("agents",), "names more than one agent; this version serves one")]
-    if not config.a2a.enabled:
-        return []
-    return [problem for served in config.served() if (problem := _target_problem(config, served.target))]
-
-
-def _target_problem(config: EdgeConfig, target: Target) -> Problem | None:
-    own = config.agents.get(target.name)
-    path = ("agents", target.name, "target") if own and own.target else ("a2a", "target")
-    if target.adapter == "echo" or is_import_path(target.target):
-        return None
-    what = "must be" if target.target else f"is required by the {target.adapter} adapter: give"
-    return Problem(path, f"{what} package.module:name or ./file.py:name")
-
-
-def write_schema() -> str:
-    """The JSON Schema of the file, for editors. Source: JSON Schema 2020-12."""
-    schema = EdgeConfig.model_json_schema()
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
 from llamon_agent.config_problems import Wrong
+from llamon_agent.domain.message import essence
 from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
 
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>\d{1,5})")
@@ -15,7 +16,9 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+|/")
 _IMPORT_PATH = re.compile(r".+:[A-Za-z_][\w.]*")
 _AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
-_RESERVED_PATHS = ("/.well-known", "/health")
+_RESERVED_TREES = ("/.well-known", "/health")
+RESERVED_PATHS = ("/agents", "/health")
+"""What the edge answers itself, beside the cards."""
 
 
 def _host_port(value: str) -> str:
@@ -29,8 +32,8 @@ def _rpc_path(value: str) -> str:
     path = value if value == "/" else value.rstrip("/")
     if not _PATH.fullmatch(path):
         raise Wrong("must be a plain URL path that starts with a slash, such as /a2a")
-    if path.startswith(_RESERVED_PATHS):
-        raise Wrong(f"must not lie under {' or '.join(_RESERVED_PATHS)}, which the edge uses itself")
+    if path.startswith(_RESERVED_TREES):
+        raise Wrong(f"must not lie under {' or '.join(_RESERVED_TREES)}, which the edge uses itself")
     return path
 
 
@@ -78,6 +81,15 @@ def _agent_name(value: str) -> str:
     return value
 
 
+def _mode(value: str) -> str:
+    mode = value.strip().lower()
+    family, _, subtype = mode.partition("/")
+    example = f"{family}/x" if subtype == "*" else mode
+    if mode != "*/*" and essence(example) != example:
+        raise Wrong("must be a media type without parameters, such as image/png, or image/* or */*")
+    return mode
+
+
 HostPort = Annotated[str, AfterValidator(_host_port)]
 RpcPath = Annotated[str, AfterValidator(_rpc_path)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
@@ -88,5 +100,6 @@ Tokens = Annotated[
     BeforeValidator(_one_or_many_tokens, json_schema_input_type=SecretStr | dict[str, SecretStr]),
     AfterValidator(_usable_tokens),
 ]
+Mode = Annotated[str, AfterValidator(_mode)]
 SessionTemplate = Annotated[str, AfterValidator(_session_template)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]

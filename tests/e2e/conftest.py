@@ -20,9 +20,17 @@ _READY = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 class Edge:
     """An edge that runs: where it answers, and its process."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, url: str, process: subprocess.Popen[str], log: Path) -> None:
         self.url = url
         self.process = process
+        self.log = log
+
+    def await_line(self, text: str) -> None:
+        """Wait until a line of its log holds the text."""
+        with self.log.open() as lines:
+            while self.process.poll() is None:
+                if text in lines.readline():
+                    return
 
 
 @contextmanager
@@ -45,7 +53,7 @@ def running_edge(*arguments: str, data: Path, cwd: Path = ROOT, env: dict[str, s
             command, cwd=cwd, stdout=out, stderr=out, text=True, env={**os.environ, **(env or {}), "NO_COLOR": "1"}
         )
         try:
-            yield Edge(_await_ready(process, log, log.stat().st_size), process)
+            yield Edge(_await_ready(process, log, log.stat().st_size), process, log)
         finally:
             process.terminate()
             process.wait(30)

@@ -64,7 +64,7 @@ def test_chat_answers_asks_and_remembers(edge: Edge) -> None:
 
 
 def test_the_card_is_shown_to_people_and_to_programs(edge: Edge) -> None:
-    assert "demo_agent" in llamon("card", edge.url).stdout
+    assert llamon("card", edge.url).stdout.startswith("demo ")
     assert json.loads(llamon("card", edge.url, "--json").stdout)["supportedInterfaces"]
 
 

@@ -21,6 +21,7 @@ from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
+from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.streaming import Frames
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -187,7 +188,7 @@ async def test_32_parts_cross_the_dialects_byte_for_byte() -> None:
         {"kind": "file", "file": {"bytes": blob, "mimeType": "image/png", "name": "a.png"}},
         {"kind": "data", "data": {"none": None, "big": 9007199254740993}},
     ]
-    async with edge([Complete()], [Complete()]) as it:
+    async with edge([Complete()], [Complete()], modes=Modes(takes=("*/*",))) as it:
         old = await it.ask("message/send", message_03(parts=sent, metadata=None))
         read = await it.ask("GetTask", {"id": old["id"]})
         new = await it.ask("SendMessage", message_10(parts=read["history"][0]["parts"]))

@@ -7,9 +7,10 @@ import jsonschema
 import pytest
 import yaml
 
-from llamon_agent.config import AgentConfig, EdgeConfig, load_config, write_schema
+from llamon_agent.config import AgentConfig, EdgeConfig
+from llamon_agent.config_loading import load_config, write_schema
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import Profile, Provider, Skill
+from llamon_agent.domain.profile import Introduction, Profile, Provider, Skill
 from llamon_agent.runs.ports import Target
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +146,8 @@ def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
         ("{adapter: echo}", "echo"),
         ("{target: './examples/demo_agent.py:graph'}", "demo_agent"),
         ("{target: 'm:g'}", "m"),
+        ("{adapter: model, target: 'openai:gpt-5.1'}", "gpt-5.1"),
+        ("{adapter: model, target: 'ollama:qwen3:8b'}", "qwen3:8b"),
     ],
 )
 def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
@@ -212,10 +215,140 @@ def test_ephemeral_means_threads_too(load: Load, ephemeral: bool, configured: st
     assert served.langgraph.window_size == 3
 
 
-def test_this_version_serves_one_agent(load: Load) -> None:
-    assert problems(load, f"{ECHO}agents: {{a: {{}}, b: {{}}}}") == [
-        "edge.yaml:2: agents names more than one agent; this version serves one"
+def names(config: EdgeConfig) -> list[str]:
+    return [served.target.name for served in config.served()]
+
+
+@pytest.mark.parametrize(("a2a", "order"), [("", ["a", "b", "c"]), (", agent: b", ["b", "a", "c"])])
+def test_the_default_agent_is_the_first_unless_another_is_named(load: Load, a2a: str, order: list[str]) -> None:
+    assert names(load(f"a2a: {{adapter: echo{a2a}}}\nagents: {{a: {{}}, b: {{}}, c: {{}}}}")) == order
+
+
+def test_an_agent_inherits_no_target_that_is_meant_for_another_adapter(load: Load) -> None:
+    config = load("a2a: {target: 'a:b'}\nagents: {a: {}, b: {adapter: echo}, c: {adapter: custom}}")
+    assert [served.target.target for served in config.served()] == ["a:b", "", "a:b"]
+
+
+def test_a_flag_for_the_target_means_the_default_agent_and_no_other(load: Load) -> None:
+    text = "a2a: {agent: b}\nagents: {a: {target: 'a:a'}, b: {target: 'b:b'}}"
+    config = load(text, a2a={"target": "c:d"})
+    assert [served.target.target for served in config.served()] == ["c:d", "a:a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a2a: {adapter: echo, agent: c}\nagents: {a: {}, b: {}}", "1: a2a.agent names no agent; there are a, b"),
+        ("a2a: {adapter: echo, agent: c}", "1: a2a.agent names no agent; there are default"),
+        (
+            "a2a:\n  adapter: echo\n  routing: {allow: [a, c]}\nagents: {a: {}, b: {}}",
+            "3: a2a.routing.allow names no agent by c; there are a, b",
+        ),
+        ("a2a:\n  adapter: echo\n  routing: {key: x}", "3: a2a.routing.allow is required"),
+        (
+            "a2a: {adapter: echo, path: /}\nagents: {a: {}, health: {}}",
+            "2: agents.health would answer at /health, which the edge uses itself; set another a2a.path",
+        ),
+    ],
+)
+def test_an_agent_that_cannot_be_reached_is_told(load: Load, text: str, problem: str) -> None:
+    assert problems(load, text) == [f"edge.yaml:{problem}"]
+
+
+# What an agent tells of itself.
+
+
+TOLD = Introduction(name="Graph", description="Told.", skills=(Skill(id="t", name="T", description="Tool."),))
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "description", "skills"),
+    [
+        ("{}", "Graph", "Told.", ["t"]),
+        ("{name: N}", "N", "Told.", ["t"]),
+        ("{description: D}", "Graph", "D", ["t"]),
+        ("{skills: []}", "Graph", "Told.", []),
+        ("{skills: [{id: s, name: S, description: Does.}]}", "Graph", "Told.", ["s"]),
+    ],
+)
+def test_the_configuration_wins_over_what_an_agent_tells(
+    load: Load, agent: str, name: str, description: str, skills: list[str]
+) -> None:
+    (served,) = load(f"{ECHO}agents: {{a: {agent}}}").served()
+    profile = served.introduced(TOLD)
+    assert (profile.name, profile.description) == (name, description)
+    assert [skill.id for skill in profile.skills] == skills
+
+
+def test_an_agent_that_tells_nothing_is_called_by_its_key(load: Load) -> None:
+    (served,) = load(f"{ECHO}agents: {{a: {{}}}}").served()
+    assert served.introduced(Introduction(name="Graph")).name == "Graph"
+    assert (served.profile.name, served.profile.description) == ("a", "a, an agent that answers over A2A.")
+
+
+@pytest.mark.parametrize(
+    ("agent", "alike"),
+    [
+        ("{name: N, timeout: 7, artifacts: single, session_id: s}", True),
+        ("{target: '2'}", False),
+        ("{adapter: custom, target: 'a:b'}", False),
+        ("{langgraph: {window_size: 3}}", False),
+    ],
+)
+def test_agents_are_alike_to_their_adapter_whatever_their_cards_say(load: Load, agent: str, alike: bool) -> None:
+    (one,), (other,) = load(f"{ECHO}agents: {{a: {{}}}}").served(), load(f"{ECHO}agents: {{a: {agent}}}").served()
+    assert one.drives_as(other) is alike
+
+
+# A langgraph.json as the target.
+
+
+def graphs(**named: object) -> None:
+    Path("langgraph.json").write_text(json.dumps({"graphs": named, "dependencies": ["."]}), encoding="utf-8")
+
+
+def test_every_graph_of_a_langgraph_json_becomes_an_agent(load: Load, tmp_path: Path) -> None:
+    graphs(one="./one.py:graph", two={"path": "pkg.two:graph", "description": "Second."})
+    one, two = load("", a2a={"target": "langgraph.json"}).served()
+    assert (one.target.name, one.target.adapter, one.target.target) == ("one", "langgraph", f"{tmp_path}/one.py:graph")
+    assert (two.target.target, two.profile.description) == ("pkg.two:graph", "Second.")
+
+
+def test_agents_say_more_of_graphs_or_are_agents_beside_them(load: Load) -> None:
+    graphs(one="one:graph", two="two:graph")
+    text = (
+        "a2a: {target: ./langgraph.json, agent: two}\n"
+        "agents: {two: {name: Two}, more: {adapter: echo, target: '2'}, mine: {adapter: custom, target: 'm:m'}}"
+    )
+    config = load(text)
+    assert names(config) == ["two", "one", "more", "mine"]
+    assert [served.target.target for served in config.served()] == ["two:graph", "one:graph", "2", "m:m"]
+    assert config.served()[0].profile.name == "Two"
+
+
+def test_a_langgraph_json_on_the_command_line_takes_the_place_of_the_files_targets(load: Load) -> None:
+    graphs(one="one:graph")
+    config = load("agents: {one: {name: One, target: 'old:graph'}}", a2a={"target": "langgraph.json"})
+    assert [(served.target.target, served.profile.name) for served in config.served()] == [("one:graph", "One")]
+
+
+def test_an_agent_that_is_no_graph_of_it_needs_a_target(load: Load) -> None:
+    graphs(one="one:graph")
+    assert problems(load, "a2a: {target: langgraph.json}\nagents:\n  more: {}") == [
+        "edge.yaml:3: agents.more is no graph of langgraph.json; give it a target of its own"
     ]
+
+
+def test_what_is_wrong_with_a_langgraph_json_is_told(load: Load) -> None:
+    graphs(one=3)
+    (problem,) = problems(load, "a2a: {target: langgraph.json}")
+    assert problem.startswith("langgraph.json: graphs.one must be ")
+
+
+def test_a_json_file_on_a_command_line_is_no_langgraph_json(load: Load) -> None:
+    config = load("a2a: {adapter: process, target: 'run --config x.json'}")
+    assert config.a2a.project is None
+    assert config.served()[0].target.target == "run --config x.json"
 
 
 def test_an_edge_that_is_off_needs_no_target(load: Load) -> None:
@@ -230,6 +363,11 @@ def test_an_edge_that_is_off_needs_no_target(load: Load) -> None:
             "a2a:\n  adapter: custom",
             "edge.yaml:1: a2a.target is required by the custom adapter: give package.module:name or ./file.py:name",
         ),
+        (
+            "a2a: {adapter: model, target: gpt-5}",
+            "edge.yaml:1: a2a.target must be provider:model, such as openai:gpt-5",
+        ),
+        ("a2a: {adapter: model}", "edge.yaml:1: a2a.target must be provider:model, such as openai:gpt-5"),
         ("a2a:\n  target: graph", "edge.yaml:2: a2a.target must be package.module:name or ./file.py:name"),
         (
             "agents:\n  a:\n    target: 'a:b c'",
@@ -321,3 +459,10 @@ def test_every_setting_is_described_for_editors() -> None:
         for name, field in model["properties"].items():
             assert field.get("description") or "$ref" in field, name
     assert set(schema["$defs"]["AgentConfig"]["properties"]) == set(AgentConfig.model_fields)
+
+
+def test_what_an_agent_takes_and_gives_is_said_by_media_types(load: Load) -> None:
+    text = "a2a: {target: 'a:b'}\nagents: {x: {input_modes: [Image/*], output_modes: [text/csv], max_file_bytes: 7}}"
+    (served,) = load(text).served()
+    assert (served.card.input_modes, served.card.output_modes) == (("image/*",), ("text/csv",))
+    assert (served.max_file_bytes, served.max_files_bytes) == (7, 10 << 20)

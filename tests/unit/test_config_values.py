@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from llamon_agent.config_values import (
     AgentName,
     HostPort,
+    Mode,
     PublicUrl,
     RpcPath,
     Seconds,
@@ -19,6 +20,7 @@ FITS: list[tuple[Any, list[Any]]] = [
     (PublicUrl, ["https://agents.example.com", "http://10.0.0.1:8080/prefix", "http://[::1]:8000"]),
     (SessionTemplate, ["{context_id}", "s-{context_id}-{context_id}", "constant"]),
     (AgentName, ["demo", "a", "0-a_b", "a" * 63]),
+    (Mode, ["text/plain", "Image/PNG", "image/*", "*/*", "application/vnd.acme.v1+json"]),
     (Seconds, [0.1, 1, 86_400]),
 ]
 FITS_NOT: list[tuple[Any, list[Any]]] = [
@@ -29,6 +31,7 @@ FITS_NOT: list[tuple[Any, list[Any]]] = [
         ["", "agents.example.com", "ftp://h", "http://", "http://u@h", "http://h/?q", "http://h:x", "http://[::"],
     ),
     (SessionTemplate, ["", "{thread}", "{", "{{context_id}}", "{context_id!r}"]),
+    (Mode, ["", "text", "*", "*/png", "image/", "im*/png", "text/plain; charset=utf-8", "a/b/c"]),
     (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n"]),
     (Seconds, [0, -1, 86_401, float("inf"), float("nan")]),
 ]

@@ -3,7 +3,11 @@
 import importlib
 import sys
 import traceback
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -28,13 +32,45 @@ def import_target(spec: str) -> object:
 
 
 def _import_file(spec: str, file: Path) -> ModuleType:
+    """The module of a file: by the name that its package gives it, or else by its own.
+
+    Where another module has that name already, as two graphs in two folders may both be called agent.py, it is loaded
+    under a name made of its path, which is the same at every start: names in checkpoints are found again.
+    """
     file = file.resolve()
     if not file.is_file():
         raise ConfigError(f"The target {spec!r} names no file: {file} is not there.")
+    root, name = _module_name(file)
     _make_importable(file.parent)
-    module = _run_import(spec, file.stem)
+    _make_importable(root)
+    module = _run_import(spec, name)
     if module.__file__ is None or Path(module.__file__).resolve() != file:
-        raise ConfigError(f"The target {spec!r} hides behind another module called {file.stem!r}: rename the file.")
+        return _run_import(spec, f"{file.stem}_{sha256(str(file).encode()).hexdigest()[:8]}", partial(_load_as, file))
+    return module
+
+
+def _module_name(file: Path) -> tuple[Path, str]:
+    """The folder to import from, and the module's name there: a file in packages is theirs."""
+    root, parts = file.parent, [file.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        parts.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(parts)
+
+
+def _load_as(file: Path, name: str) -> ModuleType:
+    """A file's module by another name."""
+    if name in sys.modules:
+        return sys.modules[name]
+    found = spec_from_file_location(name, file)
+    assert found is not None  # whatever ends in .py can be loaded
+    assert found.loader is not None
+    module = sys.modules[name] = module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 
@@ -50,9 +86,9 @@ def _make_importable(folder: Path) -> None:
         importlib.invalidate_caches()
 
 
-def _run_import(spec: str, name: str) -> ModuleType:
+def _run_import(spec: str, name: str, load: Callable[[str], ModuleType] = importlib.import_module) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        return load(name)
     except ModuleNotFoundError as exc:
         raise ConfigError(_what_is_missing(spec, name, exc.name or name)) from exc
     except (Exception, SystemExit) as exc:  # the module's own code, which may raise anything

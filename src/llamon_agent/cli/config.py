@@ -9,8 +9,8 @@ from cyclopts import App
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.options import AsJson
 from llamon_agent.cli.screen import complain
-from llamon_agent.cli.serve import DEFAULT_FILES, banner, default_file
-from llamon_agent.config import load_config, write_schema
+from llamon_agent.cli.serve import DEFAULT_FILES, default_file, listing
+from llamon_agent.config_loading import load_config, write_schema
 from llamon_agent.domain.errors import ConfigError
 
 app = App(name="config", help="Check a configuration, or print its schema.", help_format="plaintext")
@@ -40,7 +40,7 @@ def check(path: Path | None = None, /, *, as_json: AsJson = False) -> int:
     if as_json:
         print(json.dumps({"file": str(file), "valid": True, "config": config.model_dump(mode="json")}))
     else:
-        print(f"{file} is valid.", *banner(config)[:3], sep="\n")
+        print(f"{file} is valid.", *listing(config), sep="\n")
     return Exit.OK
 
 

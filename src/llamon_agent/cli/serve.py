@@ -8,7 +8,8 @@ from typing import Any, Literal
 from llamon_agent.cli.address import is_loopback
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.options import AsJson, Switch
-from llamon_agent.config import A2aConfig, Adapter, EdgeConfig, load_config
+from llamon_agent.config import A2aConfig, Adapter, EdgeConfig
+from llamon_agent.config_loading import load_config
 from llamon_agent.runs.ports import Target
 from llamon_agent.telemetry import set_up_logging
 
@@ -30,12 +31,13 @@ def serve(
     log_level: Literal["debug", "info", "warning", "error"] | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """Serve an agent over A2A until Ctrl-C.
+    """Serve an agent, or several, over A2A until Ctrl-C. SIGHUP loads the configuration again.
 
     Parameters
     ----------
     target
-        The agent: package.module:name or ./file.py:name. Without it, the configuration file says.
+        The agent: package.module:name or ./file.py:name; or a langgraph.json, each of whose graphs is served.
+        Without it, the configuration file says.
     config
         The configuration file. Without it: edge.yaml or configs/edge.yaml, unless a target is given.
     listen
@@ -56,13 +58,16 @@ def serve(
         data={"ephemeral": ephemeral or None, "folder": str(data) if data else None},
         logging={"level": log_level, "format": "json" if as_json else None},
     )
-    loaded = load_config(config or (None if target or adapter else default_file()), flags)
+    file = config or (None if target or adapter else default_file())
+    loaded = load_config(file, flags)
     set_up_logging(loaded.logging.level, loaded.logging.format)
-    if loaded.logging.format == "console":
-        print("\n".join(banner(loaded)), file=sys.stderr)
     from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
 
-    serve_until_stopped(loaded)
+    def ready(port: int) -> None:
+        if loaded.logging.format == "console":
+            print("\n".join(banner(loaded, port)), file=sys.stderr)
+
+    serve_until_stopped(loaded, lambda: load_config(file, flags), ready)
     return Exit.OK
 
 
@@ -77,18 +82,35 @@ def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def banner(config: EdgeConfig) -> list[str]:
+def banner(config: EdgeConfig, port: int) -> list[str]:
     """What a person needs to know at the start: what is served, where, and how to talk to it."""
-    a2a = config.a2a
-    if not a2a.enabled:
-        return ["llamon listens to nobody: a2a.enabled is false"]
-    origin = a2a.public_url or f"http://{_reachable(a2a)}"
-    lines = [f"llamon serves {served.profile.name} ({_driven(served.target)})" for served in config.served()]
-    lines += [f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]
-    lines += [f"  talk  llamon chat {origin}", "  stop  Ctrl-C"]
+    host = config.a2a.listen.rpartition(":")[0]
+    a2a = config.a2a.model_copy(update={"listen": f"{host}:{port}"})
+    lines = listing(config.model_copy(update={"a2a": a2a}))
+    lines += [f"  talk  llamon chat {_origin(a2a)}", "  stop  Ctrl-C"]
     if not a2a.bearer_token and not is_loopback(a2a.host):
         lines.append("  note  anyone who reaches this port may call; set a2a.bearer_token to ask for a token")
     return lines
+
+
+def listing(config: EdgeConfig) -> list[str]:
+    """The agents, the default one first, and where each of them answers."""
+    a2a = config.a2a
+    if not a2a.enabled:
+        return ["llamon listens to nobody: a2a.enabled is false"]
+    origin, agents = _origin(a2a), config.served()
+    lines = []
+    for served in agents:
+        lines.append(f"llamon serves {served.profile.name} ({_driven(served.target)})")
+        if len(agents) > 1:
+            lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{served.target.name}")
+    if len(agents) > 1:
+        lines += [f"llamon lists them at {origin}/agents", f"by default {agents[0].profile.name} answers"]
+    return [*lines, f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]
+
+
+def _origin(a2a: A2aConfig) -> str:
+    return a2a.public_url or f"http://{_reachable(a2a)}"
 
 
 def _reachable(a2a: A2aConfig) -> str:

@@ -66,6 +66,10 @@ class TaskIsBusy(UnsupportedOperation):
     public = "The task is working and takes no message until it has answered."
 
 
+class AgentIsGone(UnsupportedOperation):
+    public = "This agent is not served any more and takes no messages; its tasks can still be read and canceled."
+
+
 class ContentTypeNotSupported(CallerError):
     public = "The content type is not supported; send application/json."
 

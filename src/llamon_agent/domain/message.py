@@ -4,11 +4,18 @@ Values only: frozen, comparable, and cheap to make. What a dialect cannot say of
 LOSSES.
 """
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+TEXT = "text/plain"
+JSON = "application/json"
+UNKNOWN = "application/octet-stream"
+
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 Metadata = dict[str, Any]
 """A JSON object. Shared, so never changed in place: a new value is a new dict."""
@@ -71,6 +78,24 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: Metadata | None = None
     extensions: tuple[str, ...] = ()
     reference_task_ids: tuple[str, ...] = ()
+
+
+def media_type_of(part: Part) -> str:
+    """What kind of content a part is, as type/subtype in lower case and without parameters.
+
+    Shape:  text is text/plain and data application/json, whatever else they say; a file that does not say what it is,
+            or not as a media type, is application/octet-stream.
+    Source: RFC 6838 §4.2 (the names); RFC 9110 §8.3.1 (case and parameters).
+    """
+    if isinstance(part, Text):
+        return TEXT
+    return JSON if isinstance(part, Data) else essence(part.media_type or "") or UNKNOWN
+
+
+def essence(media_type: str) -> str | None:
+    """A media type in lower case and without its parameters; None where it is none."""
+    bare = media_type.partition(";")[0].strip().lower()
+    return bare if _MEDIA_TYPE.fullmatch(bare) else None
 
 
 def texts(parts: Sequence[Part]) -> list[str]:

@@ -2,6 +2,14 @@
 
 import msgspec
 
+from llamon_agent.domain.message import JSON, TEXT
+
+INPUT_MODES = (TEXT, JSON)
+"""What an agent takes that does not say: what every agent can read. Files are for agents that ask for them."""
+
+OUTPUT_MODES = (TEXT,)
+"""What an agent gives that does not say."""
+
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
     """One thing an agent can do. Source: A2A 1.0 §4.4.5 (AgentSkill)."""
@@ -11,6 +19,14 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     tags: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+
+
+class Introduction(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent tells of itself; the configuration may say otherwise."""
+
+    name: str | None = None
+    description: str | None = None
+    skills: tuple[Skill, ...] = ()
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +46,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider | None = None
     documentation_url: str | None = None
     icon_url: str | None = None
-    input_modes: tuple[str, ...] = ("text/plain",)
-    output_modes: tuple[str, ...] = ("text/plain",)
+    input_modes: tuple[str, ...] = INPUT_MODES
+    output_modes: tuple[str, ...] = OUTPUT_MODES
     bearer: bool = False

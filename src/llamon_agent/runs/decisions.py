@@ -4,7 +4,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from llamon_agent.domain.errors import BadParams, Conflict, TaskHasEnded, TaskIsBusy, TaskNotCancelable
+from llamon_agent.domain.errors import (
+    BadParams,
+    Conflict,
+    ContentTypeNotSupported,
+    TaskHasEnded,
+    TaskIsBusy,
+    TaskNotCancelable,
+)
 from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
 from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Role, Text
@@ -28,15 +35,20 @@ class Continue(msgspec.Struct, frozen=True):
     task: Task
 
 
-def decide_submit(named: Task | None, pending: Task | None, context_id: str | None) -> Begin | Continue:
+def decide_submit(
+    named: Task | None, pending: Task | None, context_id: str | None, *, objection: str | None = None
+) -> Begin | Continue:
     """What a message does, given the task that it names and the paused task of its context.
 
     A message that names only the context of a paused task is the answer to it: clients often answer so, and a second
     run over a pending question would lose it.
 
-    Raises: BadParams: the pair does not match; TaskHasEnded; TaskIsBusy.
+    Raises: BadParams: the pair does not match; TaskHasEnded; TaskIsBusy; ContentTypeNotSupported: it would begin a
+            task, and there is an objection to that.
     Source: A2A 1.0 §3.4.1 (context and task identifiers).
     """
+    if named is None and pending is None and objection is not None:
+        raise ContentTypeNotSupported(objection)
     if named is None:
         return Begin() if pending is None else Continue(pending)
     if context_id is not None and context_id != named.context_id:
@@ -46,6 +58,22 @@ def decide_submit(named: Task | None, pending: Task | None, context_id: str | No
     if not named.is_paused:
         raise TaskIsBusy
     return Continue(named)
+
+
+def check_answer(task: Task, message: Message) -> None:
+    """An answer by ids answers what was asked. Raises: BadParams: it names a question that this task does not ask."""
+    asked = _asked(task)
+    for part in message.parts:
+        match part:
+            case Data(data={"answers": {**answers}}) if asked and not answers.keys() <= asked:
+                raise BadParams(f"answers: a question is not asked by this task; it asks {', '.join(sorted(asked))}.")
+
+
+def _asked(task: Task) -> set[str]:
+    """The ids of the questions that a paused task told."""
+    message = task.status.message
+    told = [part.data for part in message.parts if isinstance(part, Data)] if message is not None else []
+    return {question["id"] for data in told for question in data["questions"]}
 
 
 def decide_cancel(task: Task, *, again_ok: bool) -> bool:

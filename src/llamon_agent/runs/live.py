@@ -6,6 +6,7 @@ half heard.
 """
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 
@@ -20,7 +21,7 @@ from llamon_agent.domain.events import (
     StatusUpdate,
     Update,
 )
-from llamon_agent.domain.message import Text
+from llamon_agent.domain.message import Metadata, Text
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.runs.answer import Answer, Piece
 from llamon_agent.runs.broadcast import Broadcast
@@ -57,12 +58,8 @@ class LiveTask:
         self._answer = Answer(f"answer-{number}")
 
     def snapshot(self) -> Task:
-        """The task as it is this moment, the answer so far included, as one part.
-
-        What is held back is told first, so that whoever goes on reading from the snapshot's seq gets no text twice.
-        """
-        self._flush_now()
-        text = self._answer.text
+        """The task as its readers know it this moment: the answer as far as it was told, as one part."""
+        text = self._answer.told
         artifacts = self.task.artifacts
         if text:
             artifacts = (*artifacts, self._artifact(text))
@@ -87,25 +84,26 @@ class LiveTask:
             case _:
                 pass
 
-    def close_answer(self, final: str | None, *, complete: bool) -> list[Update]:
-        """The run has ended: fold its text into the task and say what is still to be told, after the record.
+    def closing(self, final: str | None, *, complete: bool) -> tuple[Task, list[Update]]:
+        """The task with its whole answer, and what is then still to be told of it. Nothing is true before `recorded`.
 
         Shape: final is the whole answer where the agent gave it; not complete marks the artifact as cut off.
         """
         self._cancel_flush()
-        piece = self._answer.finish(None if final is None else _sound(final))
-        answer, self._answer = self._answer, Answer("")
+        final = self._answer.text if final is None else _sound(final)
+        piece = self._answer.closing(final)
         if piece is None:
-            return []
-        metadata = None if complete else _INCOMPLETE
-        whole = Artifact(artifact_id=answer.artifact_id, parts=(Text.of(answer.text),), metadata=metadata)
-        self.task = msgspec.structs.replace(self.task, artifacts=(*self.task.artifacts, whole))
-        return [self._update(piece, answer.artifact_id, whole)]
+            return self.task, []
+        whole = self._artifact(final, metadata=None if complete else _INCOMPLETE)
+        task = msgspec.structs.replace(self.task, artifacts=(*self.task.artifacts, whole))
+        return task, [self._update(piece, self._answer.artifact_id, whole)]
 
-    def recorded(self, task: Task, updates: list[Update]) -> None:
+    def recorded(self, task: Task, updates: Sequence[Update]) -> None:
         """The store has `task`: now it is true, and the readers hear how it came to be."""
         self.task = task
         self.saved_seq = task.seq
+        if task.is_settled:
+            self._answer = Answer("")
         for update in updates:
             self.broadcast.publish(update)
 
@@ -126,8 +124,8 @@ class LiveTask:
         ]
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
 
-    def _artifact(self, text: str) -> Artifact:
-        return Artifact(artifact_id=self._answer.artifact_id, parts=(Text.of(text),))
+    def _artifact(self, text: str, *, metadata: Metadata | None = None) -> Artifact:
+        return Artifact(artifact_id=self._answer.artifact_id, parts=(Text.of(text),), metadata=metadata)
 
     def _flush_now(self) -> None:
         self._cancel_flush()
@@ -169,7 +167,7 @@ class LiveTask:
         )
 
     def _note(self, text: str) -> None:
-        message = agent_message(self.task, text, self._new_id)
+        message = agent_message(self.task, _sound(text), self._new_id)
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
         self.task = msgspec.structs.replace(self.task, status=status)
         self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from llamon_agent.domain.events import AgentEvent
+from llamon_agent.domain.events import RunEvent
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.task import Task, TaskState
 
@@ -43,11 +43,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 class Agent(Protocol):
     """Something that answers turns. Shared by all runs, so a run's state lives in its generator, never here."""
 
-    def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+    def run(self, turn: Turn) -> AsyncGenerator[RunEvent]:
         """Answer one turn.
 
-        Shape:  any number of events, of which an Interrupt or a Complete is the last; ending without either is
-                Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
+        Shape:  any number of events, of which the one that ends the run is the last: Interrupt or Complete, and from an
+                agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is Complete. With
+                `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
         Raises: AgentError, its cause chained. Cancelling is closing: then stop the work, repair what it left, re-raise.
         """
         ...
@@ -128,7 +129,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: task_id and context_id are what the caller named, None where it named none; history_received counts the turns
            that came, of which prefill are the ones that may be seeded; metadata is the run's: `source`, `blocking`, and
-           what the host sent.
+           what the host sent; objection says why the message may answer a question and may not begin a task.
     """
 
     owner: str
@@ -140,18 +141,21 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     prefill: tuple[Message, ...] = ()
     history_received: int = 0
     metadata: Metadata = {}
+    objection: str | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much the run service allows. Times are seconds, sizes are counts or bytes as the name says.
 
-    Shape: waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
+    Shape: record_again_s are the pauses between the tries to record a run's end while the store is away;
+           waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
            of a task's event log is kept for readers that fall behind or come back.
     """
 
     cancel_grace_s: float = 10.0
     waiting_per_context: int = 8
     snapshot_every_s: float = 1.0
+    record_again_s: tuple[float, ...] = (0.2, 0.5, 1, 2, 5, 10, 20)
     window_bytes: int = 1 << 20
 
 

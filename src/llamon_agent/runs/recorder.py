@@ -4,7 +4,9 @@ Record before telling: every method here saves first and publishes afterwards, u
 records and events of one task come in one order.
 """
 
+import asyncio
 import logging
+from collections.abc import Coroutine
 
 import msgspec
 
@@ -63,13 +65,27 @@ class Recorder:
             if run.has_ended:
                 return
             final = outcome.text if isinstance(outcome, Complete) else None
-            closing = live.close_answer(final, complete=isinstance(outcome, Complete | Interrupt))
-            before = msgspec.structs.replace(live.task, seq=live.broadcast.seq + len(closing))
+            task, closing = live.closing(final, complete=isinstance(outcome, Complete | Interrupt))
+            before = msgspec.structs.replace(task, seq=live.broadcast.seq + len(closing))
             after = ended(before, outcome, self._clock(), self._new_id)
             await self._store.save(after, expect=live.saved_seq)
             live.recorded(after, [*closing, StatusUpdate(seq=after.seq, status=after.status)])
             run.end(after)
 
-    async def orphan(self, task: Task, error: Error) -> None:
-        """End a task that no process works on any more."""
-        await self._store.save(ended(task, error, self._clock(), self._new_id), expect=task.seq)
+    async def orphan(self, task: Task, error: Error) -> Task:
+        """End a task that no process works on any more; the task as it is then."""
+        after = ended(task, error, self._clock(), self._new_id)
+        await self._store.save(after, expect=task.seq)
+        return after
+
+
+async def to_its_end(writing: Coroutine[None, None, None]) -> None:
+    """Let a write run to its end even if the run around it is stopped: else nobody would know what is kept."""
+    task = asyncio.ensure_future(writing)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is not None:
+            logger.warning("a write failed while its run was being stopped", exc_info=task.exception())
+        raise

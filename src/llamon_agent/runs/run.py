@@ -8,7 +8,7 @@ from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.task import Task
 from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports import Runtime, Turn
 from llamon_agent.runs.subscription import Subscription
 
 
@@ -23,12 +23,21 @@ class Phase(Enum):
 class Run:
     """A run from its submission to its end, which is a terminal task or a pause.
 
-    The service drives it. `stopping` is how it shall end once somebody stopped it: from then on nothing else counts, so
-    that an answer that comes late cannot overwrite a cancel.
+    The service drives it, with the runtime that its agent had when it was submitted, whatever the agent becomes
+    meanwhile; None for an agent that is gone, and then only to cancel its task. `stopping` is how it shall end once
+    somebody stopped it: from then on nothing else counts, so that an answer that comes late cannot overwrite a cancel.
     """
 
-    def __init__(self, live: LiveTask, turn: Turn | None, first: Task, on_close: Callable[[LiveTask], None]) -> None:
+    def __init__(
+        self,
+        live: LiveTask,
+        runtime: Runtime | None,
+        turn: Turn | None,
+        first: Task,
+        on_close: Callable[[LiveTask], None],
+    ) -> None:
         self.live = live
+        self.runtime = runtime
         self.turn = turn
         self.phase = Phase.WAITING
         self.stopping: Cancelled | Error | None = None

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, Complete, Interrupt
+from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, RunEvent
 from llamon_agent.runs.ports import Turn
 
 
@@ -37,7 +37,7 @@ class Gate:
         await self._open.wait()
 
 
-Step = AgentEvent | AgentError | Gate
+Step = RunEvent | AgentError | Gate
 """An event to yield, an error to raise, or a gate to wait at."""
 
 
@@ -54,7 +54,7 @@ class ScriptedAgent:
         self.cancelled: list[Turn] = []
         self.abandoned: list[str] = []
 
-    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+    async def run(self, turn: Turn) -> AsyncGenerator[RunEvent]:
         """Play the next script. Raises: AssertionError when there is none left."""
         self.turns.append(turn)
         assert self._scripts, f"there is no script for turn {len(self.turns)}"
@@ -68,7 +68,9 @@ class ScriptedAgent:
                 else:
                     yield step
         except (GeneratorExit, asyncio.CancelledError):
-            if not isinstance(step, Complete | Interrupt):  # closed behind its last word, it was not cut short
+            if not isinstance(
+                step, Complete | Interrupt | Error | Cancelled | NodeLost
+            ):  # closed behind its last word, it was not cut short
                 self.cancelled.append(turn)
             raise
 

@@ -72,9 +72,32 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert str(tmp_path / "nowhere.py") in refused("./nowhere.py:agent")
 
 
-def test_a_file_behind_another_module_of_its_name_is_told(tmp_path: Path) -> None:
-    write(tmp_path / "json.py", "agent = 1")
-    assert "rename the file" in refused("./json.py:agent")
+def test_files_of_one_name_are_told_apart_and_loaded_once_each(tmp_path: Path) -> None:
+    write(tmp_path / "one" / "my_graph.py", "class State: pass\nagent = 'one'")
+    write(tmp_path / "two" / "my_graph.py", "class State: pass\nagent = 'two'")
+    write(tmp_path / "json.py", "agent = 'ours'")
+    specs = ["./one/my_graph.py", "./two/my_graph.py", "./json.py"]
+    assert [import_target(f"{spec}:agent") for spec in specs] == ["one", "two", "ours"]
+    state = import_target("./two/my_graph.py:State")
+    assert isinstance(state, type)
+    assert import_target("./two/my_graph.py:State") is state
+    assert import_target(f"{state.__module__}:State") is state
+
+
+def test_a_file_that_cannot_be_loaded_apart_is_told_each_time(tmp_path: Path) -> None:
+    write(tmp_path / "json.py", "\nraise ValueError('a secret')")
+    assert f"ValueError at {tmp_path / 'json.py'}:2" in refused("./json.py:agent")
+    assert f"ValueError at {tmp_path / 'json.py'}:2" in refused("./json.py:agent")
+
+
+def test_a_file_in_a_package_is_imported_as_part_of_it(tmp_path: Path) -> None:
+    write(tmp_path / "src" / "my_agent" / "__init__.py", "")
+    write(tmp_path / "src" / "my_agent" / "state.py", "name = 'found'")
+    write(
+        tmp_path / "src" / "my_agent" / "graph.py", "from .state import name\nfrom my_agent.state import name as same"
+    )
+    assert import_target("./src/my_agent/graph.py:name") == "found"
+    assert import_target("./src/my_agent/graph.py:__name__") == "my_agent.graph"
 
 
 def test_a_module_that_needs_another_one_names_that(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.config import write_schema
+from llamon_agent.config_loading import write_schema
 
 Capture = pytest.CaptureFixture[str]
 
@@ -28,7 +28,7 @@ def test_problems_are_told_a_line_each(capsys: Capture) -> None:
     assert printed.out == ""
     assert printed.err.splitlines() == [
         "llamon: mine.yaml:2: a2a.listn is not a known key; did you mean listen?",
-        "llamon: mine.yaml:3: a2a.adapter must be langgraph, custom or echo",
+        "llamon: mine.yaml:3: a2a.adapter must be langgraph, custom, model, process or echo",
     ]
 
 
@@ -39,7 +39,7 @@ def test_json_tells_problems_to_programs(capsys: Capture) -> None:
     assert told == {
         "file": "mine.yaml",
         "valid": False,
-        "problems": ["mine.yaml:1: a2a.adapter must be langgraph, custom or echo"],
+        "problems": ["mine.yaml:1: a2a.adapter must be langgraph, custom, model, process or echo"],
     }
 
 

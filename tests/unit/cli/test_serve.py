@@ -11,8 +11,9 @@ import pytest
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.cli.serve import banner, default_file
-from llamon_agent.config import EdgeConfig, load_config
+from llamon_agent.cli.serve import banner, default_file, listing
+from llamon_agent.config import EdgeConfig
+from llamon_agent.config_loading import load_config
 
 Capture = pytest.CaptureFixture[str]
 Serve = Callable[..., EdgeConfig]
@@ -34,7 +35,12 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
     """Run `llamon serve` in an empty folder with an app that only remembers what it was to serve."""
     served: list[EdgeConfig] = []
     app = ModuleType("llamon_agent.app")
-    app.__dict__["serve"] = served.append
+
+    def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Callable[[int], None]) -> None:
+        served.append(config)
+        ready(config.a2a.port)
+
+    app.__dict__["serve"] = listen
     monkeypatch.setitem(sys.modules, "llamon_agent.app", app)
     monkeypatch.chdir(tmp_path)
 
@@ -43,6 +49,14 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
         return served.pop()
 
     return run
+
+
+def told(config: EdgeConfig) -> list[str]:
+    return banner(config, config.a2a.port)
+
+
+def test_the_banner_shows_the_port_that_was_found() -> None:
+    assert "  calls http://127.0.0.1:4711/a2a" in banner(configured(listen="127.0.0.1:0"), 4711)
 
 
 def test_a_target_alone_is_a_langgraph_agent_and_reads_no_file(serve: Serve) -> None:
@@ -121,7 +135,7 @@ def configured(**a2a: Any) -> EdgeConfig:
     ],
 )
 def test_the_banner_names_an_address_that_works(a2a: dict[str, str], origin: str) -> None:
-    assert f"  calls {origin}/a2a" in banner(configured(**a2a))
+    assert f"  calls {origin}/a2a" in told(configured(**a2a))
 
 
 @pytest.mark.parametrize(
@@ -133,10 +147,42 @@ def test_the_banner_names_an_address_that_works(a2a: dict[str, str], origin: str
     ],
 )
 def test_an_open_door_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
-    lines = "\n".join(banner(configured(**a2a)))
+    lines = "\n".join(told(configured(**a2a)))
     assert ("a2a.bearer_token" in lines) is warned
     assert "s3cret" not in lines
 
 
+def test_the_banner_lists_every_agent_with_its_address(serve: Serve) -> None:
+    text = "a2a: {adapter: echo, agent: two}\nagents: {one: {name: One}, two: {target: '3'}}"
+    Path("edge.yaml").write_text(text, encoding="utf-8")
+    assert told(serve()) == [
+        "llamon serves two (echo 3)",
+        "  calls http://127.0.0.1:8000/a2a/two",
+        "llamon serves One (echo)",
+        "  calls http://127.0.0.1:8000/a2a/one",
+        "llamon lists them at http://127.0.0.1:8000/agents",
+        "by default two answers",
+        "  card  http://127.0.0.1:8000/.well-known/agent-card.json",
+        "  calls http://127.0.0.1:8000/a2a",
+        "  talk  llamon chat http://127.0.0.1:8000",
+        "  stop  Ctrl-C",
+    ]
+
+
+def test_a_langgraph_json_is_a_target_too(serve: Serve) -> None:
+    Path("langgraph.json").write_text('{"graphs": {"a": "a:graph", "b": "b:graph"}}', encoding="utf-8")
+    assert [served.target.target for served in serve("langgraph.json").served()] == ["a:graph", "b:graph"]
+
+
+def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[Callable[[], EdgeConfig]] = []
+    sys.modules["llamon_agent.app"].__dict__["serve"] = lambda config, load, ready: loads.append(load)
+    Path("edge.yaml").write_text("a2a: {adapter: echo, path: /one}", encoding="utf-8")
+    assert main(["serve", "--listen", "localhost:1"]) == Exit.OK
+    Path("edge.yaml").write_text("a2a: {adapter: echo, path: /two}", encoding="utf-8")
+    again = loads[0]()
+    assert (again.a2a.path, again.a2a.listen) == ("/two", "localhost:1")
+
+
 def test_an_edge_that_is_off_says_so() -> None:
-    assert banner(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]
+    assert listing(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]

@@ -3,7 +3,15 @@ import itertools
 import msgspec
 import pytest
 
-from llamon_agent.domain.errors import BadParams, CallerError, Conflict, TaskHasEnded, TaskIsBusy, TaskNotCancelable
+from llamon_agent.domain.errors import (
+    BadParams,
+    CallerError,
+    Conflict,
+    ContentTypeNotSupported,
+    TaskHasEnded,
+    TaskIsBusy,
+    TaskNotCancelable,
+)
 from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
 from llamon_agent.domain.message import Data, Message, Role, Text
 from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState, TaskStatus
@@ -13,6 +21,7 @@ from llamon_agent.runs.decisions import (
     Continue,
     Outcome,
     begun,
+    check_answer,
     decide_cancel,
     decide_submit,
     ended,
@@ -69,6 +78,14 @@ def test_a_message_without_a_task_begins_one() -> None:
 def test_a_message_that_names_only_the_context_answers_its_pending_task() -> None:
     pending = task(TaskState.INPUT_REQUIRED)
     assert decide_submit(None, pending, "c1") == Continue(pending)
+
+
+def test_an_objection_keeps_a_message_from_beginning_a_task_and_not_from_answering() -> None:
+    with pytest.raises(ContentTypeNotSupported, match="no data"):
+        decide_submit(None, None, "c1", objection="no data")
+    pending = task(TaskState.INPUT_REQUIRED)
+    assert decide_submit(None, pending, "c1", objection="no data") == Continue(pending)
+    assert decide_submit(pending, None, None, objection="no data") == Continue(pending)
 
 
 def test_a_context_that_is_not_the_tasks_is_refused_whatever_its_state() -> None:
@@ -184,3 +201,24 @@ def test_a_question_is_told_in_words_and_as_data_with_ids_and_schema() -> None:
 def test_nothing_ends_a_task_twice(state: TaskState) -> None:
     with pytest.raises(Conflict):
         ended(task(state), Complete(), 9, ids)
+
+
+def asking(*ids: str) -> Task:
+    questions = tuple(Question(id=name, value="Sure?") for name in ids)
+    return ended(task(), Interrupt(text="Sure?", questions=questions), 9, lambda: "new")
+
+
+def answering(data: object) -> Message:
+    return Message(message_id="m2", role=Role.USER, parts=(Data(data=data),))
+
+
+@pytest.mark.parametrize("data", [{"answers": {"a": 1}}, {"answers": {}}, {"answers": "a"}, {"x": 1}, None, "yes"])
+def test_an_answer_by_the_ids_that_were_asked_is_taken(data: object) -> None:
+    check_answer(asking("a", "b"), answering(data))
+    check_answer(task(TaskState.INPUT_REQUIRED), answering(data))
+
+
+def test_an_answer_to_a_question_that_nobody_asked_is_refused() -> None:
+    """Field report 55."""
+    with pytest.raises(BadParams, match="it asks a, b"):
+        check_answer(asking("b", "a"), answering({"answers": {"a": 1, "nope": 2}}))

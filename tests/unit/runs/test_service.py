@@ -1,7 +1,6 @@
 """The run service against a scripted agent and a store in memory: each rule of its docstring, and the races."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +8,7 @@ import pytest
 
 from llamon_agent.domain.errors import (
     AgentError,
+    AgentIsGone,
     BackendError,
     BadParams,
     Conflict,
@@ -38,7 +38,7 @@ from llamon_agent.domain.task import Artifact, Task, TaskState, answer_text
 from llamon_agent.runs.decisions import new_task
 from llamon_agent.runs.ports import Agent, Limits, RunRequest, Runtime, Target, Turn
 from llamon_agent.runs.run import Run
-from llamon_agent.runs.service import AGENT_BROKE, RESTARTED, STOPPED, RunService
+from llamon_agent.runs.service import AGENT_BROKE, LOST, RESTARTED, STOPPED, RunService
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
@@ -138,6 +138,8 @@ class FlakyStore(MemoryTaskStore):
     def __init__(self) -> None:
         super().__init__()
         self.away = False
+        self.refused = 0
+        self.refused_often = asyncio.Event()
         self.saving: Gate | None = None
 
     async def create(self, task: Task) -> None:
@@ -149,6 +151,9 @@ class FlakyStore(MemoryTaskStore):
         if self.saving is not None:
             await self.saving.wait()
         if self.away:
+            self.refused += 1
+            if self.refused == 3:
+                self.refused_often.set()
             raise BackendError
         await super().save(task, expect=expect)
 
@@ -276,7 +281,8 @@ async def test_a_run_that_takes_too_long_fails_with_the_reason() -> None:
 
 async def test_a_call_that_waits_too_briefly_gets_the_working_task() -> None:
     gate = Gate()
-    async with serving(ScriptedAgent([Delta(text="so far"), gate, Complete()])) as service:
+    script: list[Step] = [Delta(text="so far"), Progress(text="thinking"), gate, Complete()]
+    async with serving(ScriptedAgent(script)) as service:
         run = await service.submit_run(request())
         await gate.reached()
         task = await run.settled(0.01)
@@ -300,7 +306,7 @@ async def test_an_agent_that_never_pauses_does_not_hold_the_loop() -> None:
 async def test_the_answer_so_far_is_recorded_at_intervals() -> None:
     store = MemoryTaskStore()
     gate = Gate()
-    agent = ScriptedAgent([Delta(text="a"), Delta(text="b"), gate, Complete()])
+    agent = ScriptedAgent([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()])
     async with serving(agent, store, limits=Limits(snapshot_every_s=0)) as service:
         run = await service.submit_run(request())
         await gate.reached()
@@ -309,7 +315,7 @@ async def test_the_answer_so_far_is_recorded_at_intervals() -> None:
         task = await run.settled(5)
     assert recorded is not None
     assert (recorded.status.state, answer_text(recorded.artifacts)) == (TaskState.WORKING, "ab")
-    assert answer_text(task.artifacts) == "ab"
+    assert answer_text(task.artifacts) == "abc"
 
 
 # --- the context's lane ---------------------------------------------------------------------------------------------
@@ -756,11 +762,11 @@ async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
     """Field report 66: what is never answered does not stay in memory."""
     async with serving(ScriptedAgent([ASK])) as service:
         task = await paused(service)
-        assert service._live == {}
+        assert len(service._live) == 0
         stream = await service.subscribe("default", "demo", task.id, after_seq=None, ended_ok=False)
-        assert set(service._live) == {task.id}
+        assert [live.task.id for live in service._live] == [task.id]
         stream.close()
-        assert service._live == {}
+        assert len(service._live) == 0
         assert service._lanes._lanes == {}
 
 
@@ -768,7 +774,7 @@ async def test_nothing_of_an_ended_task_stays_in_memory() -> None:
     async with serving(ScriptedAgent([Complete()], [AgentError("x")], [ASK])) as service:
         for _ in range(3):
             await ask(service)
-        assert (service._live, service._runs, service._lanes._lanes) == ({}, {}, {})
+        assert (len(service._live), service._runs, service._lanes._lanes) == (0, {}, {})
 
 
 # --- the store is away, the edge stops ------------------------------------------------------------------------------
@@ -790,7 +796,8 @@ async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
     """Field report 38: the call and the stream end in bounded time, with an error and without a false answer."""
     store = FlakyStore()
     gate = Gate()
-    async with serving(ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")]), store) as service:
+    agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])
+    async with serving(agent, store, limits=Limits(record_again_s=())) as service:
         run = await service.submit_run(request(context="c1"))
         waiting = await service.submit_run(request(context="c1"))
         stream = run.follow()
@@ -804,8 +811,37 @@ async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
         with pytest.raises(BackendError):
             await waiting.settled(5)
         store.away = False
-        kept = await service.get("default", "demo", run.task.id)
-    assert kept.status.state is TaskState.WORKING
+        for lost in (run, waiting):
+            kept = await service.get("default", "demo", lost.task.id)
+            assert (kept.status.state, status_text(kept)) == (TaskState.FAILED, LOST)
+        assert await service.get("default", "demo", run.task.id) == await store.get("default", "demo", run.task.id)
+
+
+async def test_an_end_is_recorded_as_soon_as_the_store_is_back() -> None:
+    store = FlakyStore()
+    gate = Gate()
+    agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])
+    async with serving(agent, store, limits=Limits(record_again_s=(0.001,) * 10_000)) as service:
+        run = await service.submit_run(request(context="c1"))
+        waiting = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        store.away = True
+        gate.open()
+        await store.refused_often.wait()
+        assert not run.has_ended
+        store.away = False
+        assert answer_text((await run.settled(5)).artifacts) == "x"
+        assert answer_text((await waiting.settled(5)).artifacts) == "y"
+
+
+async def test_two_readers_of_a_lost_task_agree_on_its_end() -> None:
+    store = MemoryTaskStore()
+    await store.create(new_task(request(), "c1", TaskState.WORKING, task_id="t1", now_ms=1))
+    async with serving(ScriptedAgent(), store) as service:
+        reads = [service.get("default", "demo", "t1") for _ in range(3)]
+        first, *others = await asyncio.gather(*reads)
+    assert status_text(first) == LOST
+    assert others == [first, first]
 
 
 async def test_a_snapshot_that_cannot_be_recorded_does_not_end_the_run() -> None:
@@ -878,11 +914,212 @@ async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCa
     async with serving(ScriptedAgent([gate, Complete(text="x")]), store) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        caplog.set_level(logging.ERROR)
         async with serving(ScriptedAgent(), store) as elsewhere:
-            await elsewhere.cancel_run("default", "demo", run.task.id, again_ok=False)
+            await elsewhere.end_orphans()
         gate.open()
         with pytest.raises(Conflict):
             await run.settled(5)
-        assert (await service.get("default", "demo", run.task.id)).status.state is TaskState.CANCELED
+        assert status_text(await service.get("default", "demo", run.task.id)) == RESTARTED
     assert "could not be recorded" in caplog.text
+
+
+# --- what once went wrong -------------------------------------------------------------------------------------------
+
+
+class Exits(ScriptedAgent):
+    """An agent that raises what is no Exception."""
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        if turn.prompt == "fine":
+            yield Complete(text="fine")
+        raise self.raised
+
+    async def abandon(self, thread_id: str) -> None:
+        raise self.raised
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), GeneratorExit(), BaseExceptionGroup("x", [SystemExit()]), asyncio.CancelledError()]
+)
+async def test_whatever_an_agent_raises_ends_its_own_task_only(raised: BaseException) -> None:
+    async with serving(Exits(raised)) as service:
+        task = await ask(service)
+        assert (task.status.state, status_text(task)) == (TaskState.FAILED, AGENT_BROKE)
+        assert answer_text((await ask(service, "fine")).artifacts) == "fine"
+
+
+async def test_a_reader_that_joins_while_the_end_is_recorded_hears_no_text_twice() -> None:
+    store = FlakyStore()
+    agent = ScriptedAgent([Delta(text="Hel"), Delta(text="lo"), Complete()])
+    async with serving(agent, store) as service:
+        store.saving = Gate()
+        run = await service.submit_run(request())
+        await store.saving.reached()
+        joined = await service.subscribe("default", "demo", run.task.id, after_seq=None, ended_ok=False)
+        assert answer_text((await service.get("default", "demo", run.task.id)).artifacts) == "Hel"
+        store.saving.open()
+        events = await heard(joined)
+    assert answer_text(rebuilt(events).artifacts) == "Hello"
+
+
+async def test_a_cancel_while_a_waiting_task_is_recorded_as_working_is_no_conflict() -> None:
+    store = FlakyStore()
+    gate = Gate()
+    async with serving(ScriptedAgent([gate, Complete()], [Gate()]), store) as service:
+        first = await service.submit_run(request(context="c1"))
+        second = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        gate.open()
+        await first.settled(5)
+        store.saving = Gate()
+        await store.saving.reached()
+        cancel = asyncio.ensure_future(service.cancel_run("default", "demo", second.task.id, again_ok=False))
+        await asyncio.sleep(0)
+        store.saving.open()
+        assert (await cancel).status.state is TaskState.CANCELED
+        assert await store.get("default", "demo", second.task.id) == await cancel
+
+
+async def test_a_record_that_was_read_too_early_is_read_again() -> None:
+    class Slow(MemoryTaskStore):
+        delay: Gate | None = None
+
+        async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
+            task = await super().get(owner, agent, task_id)
+            delay, self.delay = self.delay, None
+            if delay is not None:
+                await delay.wait()
+            return task
+
+    store = Slow()
+    async with serving(ScriptedAgent([ASK]), store) as service:
+        task = await paused(service)
+        delay = store.delay = Gate()
+        late = asyncio.ensure_future(service.get("default", "demo", task.id))
+        await delay.reached()
+        canceled = await service.cancel_run("default", "demo", task.id, again_ok=False)
+        delay.open()
+        assert await late == canceled
+
+
+async def test_a_run_that_was_left_behind_touches_the_thread_no_more() -> None:
+    class LateStubborn(Stubborn):
+        def __init__(self) -> None:
+            super().__init__()
+            self.abandoned = 0
+
+        async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+            if not turn.answers:
+                yield ASK
+                return
+            async for event in super().run(turn):
+                yield event
+
+        async def abandon(self, thread_id: str) -> None:
+            self.abandoned += 1
+
+    agent = LateStubborn()
+    async with serving(agent, limits=Limits(cancel_grace_s=0.02)) as service:
+        task = await paused(service)
+        await service.submit_run(request("yes", task=task.id))
+        await agent.started.wait()
+        await service.cancel_run("default", "demo", task.id, again_ok=False)
+        agent.may_end.set()
+    assert (agent.said_late, agent.abandoned) == (True, 0)
+
+
+async def test_a_note_that_cannot_be_written_is_made_writable() -> None:
+    gate = Gate()
+    async with serving(ScriptedAgent([Progress(text="half \ud83d"), gate, Complete()])) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        assert status_text(run.task) == "half ?"
+        gate.open()
+
+
+async def test_a_pause_that_only_a_canceled_message_waited_behind_is_forgotten() -> None:
+    async with serving(ScriptedAgent([ASK])) as service:
+        first = await service.submit_run(request(context="c1"))
+        second = await service.submit_run(request(context="c1"))
+        await first.settled(5)
+        await service.cancel_run("default", "demo", second.task.id, again_ok=False)
+        assert (len(service._live), service._lanes._lanes) == (0, {})
+
+
+# Agents that are replaced.
+
+
+def replaced_by(service: RunService, agent: Agent, *, timeout_s: float = 60) -> None:
+    target = Target(name="demo", adapter="scripted", target="", timeout_s=timeout_s)
+    service.replace_runtimes({"demo": Runtime(target, agent)})
+
+
+async def test_a_run_keeps_the_agent_that_it_began_with_and_the_next_one_has_the_new() -> None:
+    gate = Gate()
+    old, new = ScriptedAgent([gate, Complete(text="old")]), ScriptedAgent([Complete(text="new")])
+    async with serving(old) as service:
+        first = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        replaced_by(service, new)
+        other = await ask(service, context="c2")
+        gate.open()
+        assert answer_text((await first.settled(5)).artifacts) == "old"
+        assert answer_text(other.artifacts) == "new"
+
+
+async def test_a_replaced_agent_is_idle_when_its_last_run_has_ended_and_not_before() -> None:
+    gate = Gate()
+    old = ScriptedAgent([gate, Complete()], [Complete(text="waited")])
+    async with serving(old) as service:
+        first = await service.submit_run(request(context="c1"))
+        waiting = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        replaced_by(service, ScriptedAgent())
+        idle = asyncio.ensure_future(service.idle(old))
+        await asyncio.sleep(0)
+        assert not idle.done()
+        gate.open()
+        await idle
+        assert first.has_ended
+        assert answer_text((await waiting.settled(5)).artifacts) == "waited"
+        await service.idle(old)
+
+
+async def test_a_pause_is_answered_by_the_agent_that_is_there_now() -> None:
+    old, new = ScriptedAgent([ASK]), ScriptedAgent([Complete(text="done")])
+    async with serving(old) as service:
+        task = await paused(service)
+        replaced_by(service, new)
+        await service.idle(old)
+        assert answer_text((await ask(service, "yes", task=task.id)).artifacts) == "done"
+    assert new.turns[0].answers
+
+
+async def test_the_tasks_of_an_agent_that_is_gone_can_be_read_and_take_no_messages() -> None:
+    async with serving(ScriptedAgent([ASK])) as service:
+        task = await paused(service)
+        service.replace_runtimes({})
+        for names in ({"task": task.id}, {"context": "c1"}, {"context": "other"}):
+            with pytest.raises(AgentIsGone):
+                await service.submit_run(request(**names))
+        assert (await service.get("default", "demo", task.id)).status.state is TaskState.INPUT_REQUIRED
+        subscription = await service.subscribe("default", "demo", task.id, after_seq=None, ended_ok=False)
+        canceled = await service.cancel_run("default", "demo", task.id, again_ok=False)
+        assert canceled.status.state is TaskState.CANCELED
+        assert rebuilt(await heard(subscription)).status.state is TaskState.CANCELED
+
+
+async def test_a_run_whose_agent_is_gone_goes_on_and_can_be_canceled() -> None:
+    gate = Gate()
+    agent = ScriptedAgent([gate])
+    async with serving(agent) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        service.replace_runtimes({})
+        await service.cancel_run("default", "demo", run.task.id, again_ok=False)
+        await service.idle(agent)
+    assert len(agent.cancelled) == 1

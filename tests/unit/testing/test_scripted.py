@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt
+from llamon_agent.domain.events import Complete, Delta, Interrupt, RunEvent
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.runs.ports import Agent, Turn
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
@@ -16,7 +16,7 @@ def a_turn(prompt: str = "hello") -> Turn:
     return Turn(task_id="t", context_id="c", thread_id="c", session_id="c", message=message, prompt=prompt)
 
 
-async def played(agent: Agent, turn: Turn) -> list[AgentEvent]:
+async def played(agent: Agent, turn: Turn) -> list[RunEvent]:
     return [event async for event in agent.run(turn)]
 
 
@@ -69,7 +69,7 @@ async def test_a_turn_that_is_cancelled_at_a_gate_is_remembered() -> None:
     ],
 )
 async def test_a_turn_that_is_closed_early_is_cut_short_unless_it_had_ended(
-    events: list[AgentEvent], cut_short: bool
+    events: list[RunEvent], cut_short: bool
 ) -> None:
     agent = ScriptedAgent(events)
     run = agent.run(a_turn())

@@ -15,10 +15,13 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
+from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
 from llamon_agent.adapters.custom.results import event_of
-from llamon_agent.adapters.custom.seeding import SeenContexts, decide_seed
 from llamon_agent.adapters.custom.signature import read_signature
+from llamon_agent.adapters.prompts import text_prompt
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEvent, Complete, Interrupt, Started
 from llamon_agent.domain.message import Data, Message
@@ -82,7 +85,9 @@ class CustomAgent:
         }
         if self._takes_history:
             offers["prefill_messages"] = list(self._prefill_to_lc(prefill)) if prefill else []
-        args, kwargs = self._signature.call_with(turn.prompt, offers)
+        # Who takes the message sees its data and files there; to anybody else they must not vanish in silence.
+        prompt = turn.prompt if "message" in self._signature.names else text_prompt(turn)
+        args, kwargs = self._signature.call_with(prompt, offers)
         return partial(self._function, *args, **kwargs)
 
     async def _events(self, call: Callable[[], object]) -> AsyncGenerator[AgentEvent]:
@@ -109,10 +114,14 @@ class CustomAgent:
 
 
 def _answer_of(turn: Turn) -> Any:
-    """What the caller replied: its text, or else its data."""
-    if turn.prompt:
-        return turn.prompt
-    return next((part.data for part in turn.message.parts if isinstance(part, Data)), "")
+    """What the caller replied: its data, where the answer to the one question may bear its id; else its text."""
+    data = next((part.data for part in turn.message.parts if isinstance(part, Data)), msgspec.UNSET)
+    match data:
+        case msgspec.UNSET:
+            return turn.prompt
+        case {"answers": {**answers}, **rest} if not rest and len(answers) == 1:
+            return next(iter(answers.values()))
+    return data
 
 
 def _is_cancelled() -> bool:

@@ -3,7 +3,8 @@
 The vocabulary of a chunk or a result:
 - text: a string; anything with a `content` (LangChain messages), as text or as content blocks, of which only those of
   text count, so that thoughts stay inside; a mapping with `content`, `output`, or `messages`, whose last one counts;
-- an event: a run event of the domain, or a mapping with the one key `delta`, `progress` or `interrupt`;
+- an event: a run event of the domain, or a mapping with the one key `delta`, `progress`, `interrupt`, or `artifact`,
+  whose words are in `adapters/artifacts.py`;
 - None says nothing; any other value is data, and becomes an artifact.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
@@ -46,18 +47,20 @@ def event_of(output: Output, *, new_id: str) -> AgentEvent | None:
     """What an output says; None if nothing.
 
     Shape:  new_id names the artifact or the question that may come of it.
-    Raises: AgentError: a value that is not JSON and no other thing we know.
+    Raises: AgentError: a value that is not JSON and no other thing we know, or an artifact that is not valid.
     """
     value = output.value
     if value is None or isinstance(value, Started):  # that a turn has started is not the agent's to say
         return None
-    if isinstance(value, Progress | Delta | ArtifactMade | Interrupt | Complete):
+    if isinstance(value, Progress | Delta | Interrupt | Complete):
         return value
+    if isinstance(value, ArtifactMade):
+        return artifact_made(value.artifact)
     if (event := _event_of_mapping(value, new_id)) is not None:
         return event
     if (text := _text_of(value)) is not None:
         return _said(text, whole=isinstance(output, Result))
-    return ArtifactMade(artifact=Artifact(artifact_id=new_id, parts=(Data(data=_json_of(value)),)))
+    return ArtifactMade(artifact=Artifact(artifact_id=new_id, parts=(Data(data=json_of(value)),)))
 
 
 def _said(text: str, *, whole: bool) -> AgentEvent | None:
@@ -73,7 +76,9 @@ def _event_of_mapping(value: object, new_id: str) -> AgentEvent | None:
         case {"progress": str(text), **rest} if not rest:
             return Progress(text=text)
         case {"interrupt": asked, **rest} if not rest:
-            return _interrupt(_json_of(asked), new_id)
+            return _interrupt(json_of(asked), new_id)
+        case {"artifact": made, **rest} if not rest:
+            return read_artifact(made, new_id=new_id)
     return None
 
 
@@ -118,19 +123,3 @@ def _text_of_block(block: object) -> str:
         case str(text) | {"type": "text", "text": str(text)}:
             return text
     return ""
-
-
-def _json_of(value: object) -> Any:
-    """The value as plain JSON, which is all that a store and a wire can carry."""
-    try:
-        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_dump))
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
-
-
-def _dump(value: object) -> object:
-    """Pydantic models dump themselves."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(type(value).__name__)
-    return dump(mode="json")

@@ -15,17 +15,19 @@ import msgspec
 from langchain_core.messages import BaseMessage
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
+from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import Answer, ask
 from llamon_agent.adapters.langgraph.speech import Speech
-from llamon_agent.adapters.langgraph.state import StateMapping, answer_out
+from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapping, outcome_of_run
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
 from llamon_agent.adapters.langgraph.turns import Call, Say, decide_turn
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt
-from llamon_agent.domain.message import Message
+from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt
+from llamon_agent.domain.message import Data, Message
+from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import Turn
 
 PrefillToLc = Callable[[Sequence[Message]], list[BaseMessage]]
@@ -65,6 +67,11 @@ class LangGraphAgent:
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
         self._window_size = window_size
+
+    @property
+    def graph(self) -> Graph:
+        """What it drives."""
+        return self._graph
 
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
@@ -169,7 +176,7 @@ class LangGraphAgent:
                 async for chunk in chunks:
                     for event in speech.hear(chunk):
                         yield event
-            ending = await self._ending(thread, speech)
+            last = await self._last_events(thread, speech)
         except (asyncio.CancelledError, GeneratorExit):
             await self._repair_after_stop(thread)
             raise
@@ -177,8 +184,9 @@ class LangGraphAgent:
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc
-            ending = ask((await self._read(thread)).questions, _NOT_THAT)
-        yield ending
+            last = [ask((await self._read(thread)).questions, _NOT_THAT)]
+        for final in last:
+            yield final
 
     async def _read(self, thread: Thread) -> ThreadState:
         """The thread as it is; one that a lost process left half done is put right first."""
@@ -189,16 +197,17 @@ class LangGraphAgent:
                 state = await thread.read()
             return state
 
-    async def _ending(self, thread: Thread, speech: Speech) -> Interrupt | Complete:
-        """What the run has come to, by what is saved of it."""
+    async def _last_events(self, thread: Thread, speech: Speech) -> list[AgentEvent]:
+        """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
-            return ask(state.questions)
+            return [ask(state.questions)]
         if state.unfinished:
             raise _Unfinished
         if speech.interrupted:
             raise _NoMemory
-        return Complete(text=answer_out(self._mapping, speech.before, speech.after))
+        outcome = outcome_of_run(self._mapping, speech.before, speech.after)
+        return [*_artifacts(outcome), Complete(text=outcome.text)]
 
     async def _repair_after_stop(self, thread: Thread) -> None:
         """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
@@ -206,6 +215,14 @@ class LangGraphAgent:
             await thread.repair()
         except Exception:
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
+
+
+def _artifacts(outcome: Outcome) -> Iterator[ArtifactMade]:
+    """Each file of the answer under its name, and its structured response."""
+    for file in outcome.files:
+        yield artifact_made(Artifact(artifact_id=uuid4().hex, parts=(file,), name=file.filename))
+    if outcome.data is not msgspec.UNSET:
+        yield artifact_made(Artifact(artifact_id=uuid4().hex, parts=(Data(data=outcome.data),), name=STRUCTURED))
 
 
 @contextmanager
@@ -220,6 +237,8 @@ def _agent_errors() -> Iterator[None]:
 def _public(error: Exception) -> str | None:
     """What a caller may know of a failure; None is our general text. Never the error's own words."""
     match error:
+        case AgentError(public=public):  # from inside the graph, where somebody wrote it for the caller
+            return public
         case GraphRecursionError():
             return "The agent did not finish within its limit of steps."
         case _Unfinished():

@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from llamon_agent.adapters.langgraph.approvals import Decision, Decisions, Inbox
 from llamon_agent.adapters.langgraph.shapes import BREAKPOINT, Choice, Free, Misfit, Shape, Typed, YesNo
 from llamon_agent.domain.events import Interrupt, Question
-from llamon_agent.domain.message import Data, Message, Metadata, Text
+from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url
 
 ANSWERS = "answers"
 """The key under which data answers several questions: {"answers": {interrupt id: value}}."""
@@ -28,17 +28,19 @@ class Answer(msgspec.Struct, frozen=True):
     """What a caller answered.
 
     Shape: text is None where there was no text part; data holds the data parts. Where data came, the data is the answer
-           and text beside it is talk.
+           and text beside it is talk. A file is none, and is not passed over either.
     """
 
     text: str | None = None
     data: tuple[Any, ...] = ()
+    has_files: bool = False
 
     @classmethod
     def of(cls, message: Message, prompt: str) -> "Answer":
         data = tuple(part.data for part in message.parts if isinstance(part, Data))
         has_text = any(isinstance(part, Text) for part in message.parts)
-        return cls(prompt if has_text else None, data)
+        has_files = any(isinstance(part, Raw | Url) for part in message.parts)
+        return cls(prompt if has_text else None, data, has_files)
 
 
 class Resume(msgspec.Struct, frozen=True):
@@ -95,6 +97,8 @@ def decide_answer(questions: Sequence[Question], answer: Answer) -> Resume | Unc
 
 
 def _values(questions: Sequence[Question], answer: Answer) -> dict[str, Any]:
+    if answer.has_files:
+        raise Misfit("a file is no answer here, send text or data")
     if len(answer.data) > 1:
         raise Misfit("send one data part")
     if answer.data:

@@ -1,12 +1,13 @@
 """From a target to a graph: `package.module:attr` or `./path/file.py:attr`.
 
-The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async, without
-arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer keeps it, one that was
-compiled with `checkpointer=False` stays without, and every other one gets ours.
+The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
+context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
+keeps it, one that was compiled with `checkpointer=False` stays without, and every other one gets ours.
 """
 
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -30,15 +31,17 @@ async def load_graph(
     target: str,
     *,
     checkpointer: BaseCheckpointSaver[Any] | None,
+    stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
 ) -> Graph:
     """The graph of a target, ready to run, and fit for the mapping and the window.
 
+    Shape:  stack keeps open what a factory that is a context manager made; without one there may be no such factory.
     Raises: ConfigError, which names the target and the remedy; its cause is what went wrong inside.
     """
     found = import_target(target)
-    made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found)
+    made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(_compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
     check_memory(graph, window_size, target)
@@ -46,13 +49,17 @@ async def load_graph(
     return graph
 
 
-async def _made_by(target: str, factory: Any) -> Any:
+async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:
     """What a factory makes."""
     if not callable(factory):
         raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}.")
     arguments = _arguments(target, factory)
     try:
         made = factory(*arguments)
+        if stack is not None and isinstance(made, AbstractAsyncContextManager):
+            return await stack.enter_async_context(made)
+        if stack is not None and isinstance(made, AbstractContextManager):
+            return stack.enter_context(made)
         return await made if inspect.isawaitable(made) else made
     except Exception as exc:
         raise ConfigError(

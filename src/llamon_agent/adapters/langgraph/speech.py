@@ -8,15 +8,22 @@ by guess.
 - A message takes over when the one before it has ended, or comes from the same task, which has then moved on.
 - One that starts while another is being spoken is passed over for good, so that two never interleave or take turns.
 - Only text is spoken. Thinking, tool calls, tool results and what humans said are not text of the answer.
+- What nodes and tools write to the stream writer is progress or an artifact, in words of ours; the rest is their own.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
-from llamon_agent.domain.events import Delta, Progress
+from llamon_agent.adapters.artifacts import read_artifact
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import ArtifactMade, Delta, Progress
+
+log = logging.getLogger(__name__)
 
 Chunk = tuple[tuple[str, ...], str, Any]
 """(namespace, mode, data), as Pregel.astream gives it with several modes and subgraphs."""
@@ -47,7 +54,7 @@ class Speech:
         self._text = ""
         self._restart = False
 
-    def hear(self, chunk: Chunk) -> Sequence[Progress | Delta]:
+    def hear(self, chunk: Chunk) -> Sequence[Progress | Delta | ArtifactMade]:
         """The events of one chunk, at most one as it is."""
         namespace, mode, data = chunk
         match mode:
@@ -60,7 +67,7 @@ class Speech:
             case "tools":
                 return _tool_progress(data)
             case "custom":
-                return _custom_progress(data)
+                return _written(data)
         return ()
 
     def _values(self, values: Any) -> None:
@@ -118,8 +125,18 @@ def _result_progress(message: ToolMessage) -> Sequence[Progress]:
     return (Progress(text=f"{message.name or 'A tool'} {outcome}."),)
 
 
-def _custom_progress(data: Any) -> Sequence[Progress]:
-    """What a node or tool wrote to the stream writer: a string, or {"progress": "..."}; other things are its own
-    affair."""
-    note = data.get("progress") if isinstance(data, dict) else data
-    return (Progress(text=note),) if isinstance(note, str) and note else ()
+def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
+    """What a node or tool wrote to the stream writer: a string, {"progress": "..."} or {"artifact": {...}}.
+
+    Other things are its own affair; an artifact in other words may be one of them, therefore it fails nothing.
+    """
+    match data:
+        case {"artifact": made, **rest} if not rest:
+            try:
+                return (read_artifact(made, new_id=uuid4().hex),)
+            except AgentError as exc:
+                log.warning("an artifact in the stream writer is passed over: %s", exc.public)
+                return ()
+        case str(note) | {"progress": str(note)} if note:
+            return (Progress(text=note),)
+    return ()

@@ -11,9 +11,14 @@ import msgspec
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.graph.state import CompiledStateGraph
 
+from llamon_agent.adapters.langgraph.content import files_in
 from llamon_agent.adapters.langgraph.interrupts import json_safe
 from llamon_agent.adapters.langgraph.thread import MESSAGES, Graph, messages_in
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.domain.message import Raw, Url
+
+STRUCTURED = "structured_response"
+"""The state key of a structured answer. Source: langchain create_agent(response_format=...)."""
 
 
 class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,29 +53,66 @@ def check_state(graph: Graph, mapping: StateMapping, target: str) -> None:
 
 
 def state_in(mapping: StateMapping, messages: Sequence[BaseMessage]) -> dict[str, Any]:
-    """The input of a turn, whose last message is the current one."""
+    """The input of a turn, whose last message is the current one.
+
+    Raises: AgentError: the graph takes text, and the message has files.
+    """
     if mapping.input_key is None:
         return {MESSAGES: list(messages)}
-    return {mapping.input_key: str(messages[-1].text)}
+    if not isinstance(messages[-1].content, str):
+        raise AgentError("This agent takes text and data only; send no files.")
+    return {mapping.input_key: messages[-1].content}
 
 
-def answer_out(mapping: StateMapping, before: Any, after: Any) -> str | None:
-    """The answer of a run, from the state at its start and at its end; None where the state holds none.
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has come to.
 
-    Shape: the text of the last AI message that the run added or changed. If that one only called tools and the graph
-           ended on a result (a tool with return_direct), the result is the answer, as everybody reads it off the last
-           message.
+    Shape: text is the whole answer, None where the state holds none; files are those of the answer's message; data is
+           the structured response, UNSET where the run made none.
     """
+
+    text: str | None = None
+    files: tuple[Raw | Url, ...] = ()
+    data: Any = msgspec.UNSET
+
+
+def outcome_of_run(mapping: StateMapping, before: Any, after: Any) -> Outcome:
+    """The outcome of a run, from the state at its start and at its end."""
+    data = _structured(before, after)
     if mapping.output_key is not None:
-        return _told(after.get(mapping.output_key)) if isinstance(after, dict) else None
+        answer = after.get(mapping.output_key) if isinstance(after, dict) else None
+    else:
+        answer = _answer(before, after)
+    text = _told(answer)
+    if data is not msgspec.UNSET and isinstance(answer, ToolMessage):
+        text = _told(data)  # it was made by a call of a tool, whose result only says that it was
+    return Outcome(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
+
+
+def _structured(before: Any, after: Any) -> Any:
+    """What the run wrote under the structured response's key, as JSON.
+
+    A thread keeps the one of an earlier turn, which is then the same object, and not merely an equal one.
+    """
+    made = after.get(STRUCTURED) if isinstance(after, dict) else None
+    is_old = isinstance(before, dict) and before.get(STRUCTURED) is made
+    return msgspec.UNSET if made is None or is_old else json_safe(made)
+
+
+def _answer(before: Any, after: Any) -> BaseMessage | None:
+    """The last AI message that the run added or changed.
+
+    If that one only called tools and the graph ended on a result (a tool with return_direct), the result is the answer,
+    as everybody reads it off the last message.
+    """
     known = {message.id: message.content for message in messages_in(before)}
     added = [
         message for message in messages_in(after) if message.id not in known or known[message.id] != message.content
     ]
     answer = next((message for message in reversed(added) if isinstance(message, AIMessage)), None)
     if isinstance(answer, AIMessage) and answer.tool_calls and not answer.text and isinstance(added[-1], ToolMessage):
-        return str(added[-1].text)
-    return None if answer is None else str(answer.text)
+        return added[-1]
+    return answer
 
 
 def human(content: str | list[str | dict[str, Any]], wanted_id: str, thread: Sequence[BaseMessage]) -> HumanMessage:

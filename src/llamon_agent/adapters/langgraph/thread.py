@@ -90,7 +90,7 @@ class Thread:
         """Leave the thread with nothing next, nothing asked, and a history that a provider accepts.
 
         What finished nodes wrote is kept; what was running, waiting or failed is dropped. Subgraphs with a memory of
-        their own are put right too.
+        their own are put right too, and told if they waited.
         """
         if not self.is_saved:
             return
@@ -98,7 +98,18 @@ class Thread:
         for name, subgraph in subgraphs_of(self.graph, recurse=True):
             if subgraph.checkpointer is True:
                 # Its history is kept under its own name. Source: langgraph Pregel._own_checkpoint_config.
-                await self._repair(_within(self.config, name), subgraph)
+                within = _within(self.config, name)
+                await self._let_go(within, subgraph)
+                await self._repair(within, subgraph)
+
+    async def _let_go(self, config: RunnableConfig, subgraph: Graph) -> None:
+        """Tell a subgraph that asks for somebody else, such as a remote agent, that its question is dropped.
+
+        Shape: such a subgraph has an attribute `let_go`, an async function of its state.
+        """
+        let_go = getattr(subgraph, "let_go", None)
+        if let_go is not None and (snapshot := await self.graph.aget_state(config)).interrupts:
+            await let_go(snapshot.values)
 
     async def _repair(self, config: RunnableConfig, graph: Graph) -> None:
         snapshot = await self.graph.aget_state(config)

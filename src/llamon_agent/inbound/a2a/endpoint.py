@@ -20,6 +20,7 @@ from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate
 from llamon_agent.inbound.a2a.executor import run_request
 from llamon_agent.inbound.a2a.faults import INTERNAL, fault_of, write_fault
 from llamon_agent.inbound.a2a.jsonrpc import NULL, Call, read_call, read_id, write_result
+from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.operations import (
     CancelTask,
     Dialect,
@@ -33,6 +34,7 @@ from llamon_agent.inbound.a2a.operations import (
 )
 from llamon_agent.inbound.a2a.paging import read_token, write_token
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
+from llamon_agent.inbound.a2a.routing import Routing
 from llamon_agent.inbound.a2a.streaming import Frames, Telling
 from llamon_agent.runs.ports import TaskQuery
 from llamon_agent.runs.service import RunService
@@ -71,7 +73,7 @@ Reply = Answer | Nothing | Frames
 
 
 class Endpoint:
-    """The A2A endpoint of one agent.
+    """The A2A endpoint of one agent, or with a routing of several: then `others` are the endpoints of the rest by name.
 
     Units: wait_s is how long a blocking send waits before it answers with the task as it is; ping_s how long a stream
            may be quiet.
@@ -83,14 +85,20 @@ class Endpoint:
         *,
         agent: str,
         artifacts: Artifacts = Artifacts.AUTO,
+        modes: Modes = Modes(),
         wait_s: float = 300.0,
         ping_s: float = 15.0,
+        routing: Routing | None = None,
+        others: Mapping[str, "Endpoint"] | None = None,
     ) -> None:
         self._runs = runs
         self._agent = agent
         self._artifacts = artifacts
+        self._modes = modes
         self._wait_s = wait_s
         self._ping_s = ping_s
+        self._routing = routing
+        self._others = others or {}
 
     async def answer(self, body: bytes, caller: Caller) -> Reply:
         """Carry out one call. Raises nothing: an error before a stream's first event is an Answer too."""
@@ -98,7 +106,9 @@ class Endpoint:
         try:
             call = read_call(body)
             dialect = negotiate(call.method, caller.version)
-            reply = await self._perform(dialect.methods[call.method](call.params), call, dialect, caller)
+            operation = dialect.methods[call.method](call.params)
+            meant = await self._endpoint_for(operation, caller)
+            reply = await meant._perform(operation, call, dialect, caller)
         except Exception as exc:
             if fault_of(exc) is INTERNAL:
                 logger.exception("a call of agent %s failed: %s", self._agent, call.method if call else "no request")
@@ -113,6 +123,11 @@ class Endpoint:
     def refuse(self, error: CallerError, caller: Caller) -> Answer:
         """The answer to a request whose body is not read."""
         return Answer(write_fault(NULL, error, dialect_for_fault(None, caller.version)))
+
+    async def _endpoint_for(self, operation: Operation, caller: Caller) -> "Endpoint":
+        if self._routing is None:
+            return self
+        return self._others.get(await self._routing.agent_for(operation, caller.principal.id), self)
 
     async def _perform(self, operation: Operation, call: Call, dialect: Dialect, caller: Caller) -> Reply:
         owner = caller.principal.id
@@ -136,7 +151,8 @@ class Endpoint:
         return Answer(write_result(call.id, result))
 
     async def _send(self, operation: SendMessage, call: Call, dialect: Dialect, owner: str) -> Reply:
-        run = await self._runs.submit_run(run_request(operation, owner=owner, agent=self._agent))
+        request = run_request(operation, owner=owner, agent=self._agent, modes=self._modes)
+        run = await self._runs.submit_run(request)
         if operation.stream:
             telling = Telling(
                 call_id=call.id,

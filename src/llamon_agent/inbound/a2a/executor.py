@@ -7,6 +7,7 @@ import msgspec
 from llamon_agent.domain.errors import BadParams, PushNotSupported
 from llamon_agent.domain.message import Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
+from llamon_agent.inbound.a2a.modes import Modes, check_files, check_output, objection
 from llamon_agent.inbound.a2a.operations import SendMessage
 from llamon_agent.runs.ports import RunRequest
 
@@ -19,17 +20,19 @@ MAX_CONTEXT_ID_CHARS = 512
 _CONTEXT_ID = re.compile(rf"[^\x00-\x1f\x7f]{{1,{MAX_CONTEXT_ID_CHARS}}}")
 
 
-def run_request(call: SendMessage, *, owner: str, agent: str) -> RunRequest:
+def run_request(call: SendMessage, *, owner: str, agent: str, modes: Modes = Modes()) -> RunRequest:
     """What the run service is asked for.
 
     Shape:  the message is kept without the history in its metadata, so that no task repeats it to the host; the run's
             metadata is what the host sent in both places, with our `source` and `blocking` on top.
-    Raises: BadParams, PushNotSupported.
+    Raises: BadParams, PushNotSupported, ContentTypeNotSupported.
     """
     if call.wants_push:
         raise PushNotSupported
     message = call.message
     _check(message)
+    check_output(call.accepted_output_modes, modes)
+    check_files(message.parts, modes)
     metadata = _merge_metadata(message.metadata, call.metadata)
     reading = prefill(metadata.pop(HISTORY, None), current_id=message.message_id)
     return RunRequest(
@@ -42,6 +45,7 @@ def run_request(call: SendMessage, *, owner: str, agent: str) -> RunRequest:
         prefill=reading.turns,
         history_received=reading.received,
         metadata={**metadata, "source": "a2a", "blocking": call.blocking},
+        objection=objection(message.parts, modes),
     )
 
 

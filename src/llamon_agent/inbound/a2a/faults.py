@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from llamon_agent.domain.errors import (
+    AgentIsGone,
     BackendError,
     BadJson,
     BadParams,
@@ -50,6 +51,7 @@ FAULTS: Mapping[type[CallerError], Fault] = {
     PushNotSupported: Fault(-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
     UnsupportedOperation: _UNSUPPORTED,
     TaskHasEnded: _UNSUPPORTED,
+    AgentIsGone: _UNSUPPORTED,
     TaskIsBusy: _UNSUPPORTED,
     ContentTypeNotSupported: Fault(-32005, "CONTENT_TYPE_NOT_SUPPORTED"),
     ExtendedCardNotConfigured: Fault(-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),

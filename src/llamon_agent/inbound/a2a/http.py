@@ -58,11 +58,17 @@ def routes(
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
     """
     path = path.rstrip("/")
-    rpc = RpcApp(endpoint, auth, max_body_bytes=max_body_bytes)
     site = CardSite(profile=profile, path=path or "/", public_url=public_url, trusted=trusted, started_s=started_s)
     places = [path, ""] if at_root and path else [path]
     cards = [route for place in places for route in card_routes(site, under=place)]
-    return [*(Route(rpc_path, rpc) for rpc_path in (path, path + "/") if rpc_path), *cards]
+    return [*rpc_routes(endpoint, auth, path=path, max_body_bytes=max_body_bytes), *cards]
+
+
+def rpc_routes(endpoint: Endpoint, auth: Auth, *, path: str, max_body_bytes: int = MAX_BODY_BYTES) -> list[BaseRoute]:
+    """The endpoint alone, at `path` with and without a slash at the end."""
+    rpc = RpcApp(endpoint, auth, max_body_bytes=max_body_bytes)
+    path = path.rstrip("/")
+    return [Route(rpc_path, rpc) for rpc_path in (path, path + "/") if rpc_path]
 
 
 def health_route() -> BaseRoute:

@@ -11,17 +11,17 @@ import pytest
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import (
-    AgentEvent,
     ArtifactMade,
     Complete,
     Delta,
     Interrupt,
     Progress,
     Question,
+    RunEvent,
     SeedOutcome,
     Started,
 )
-from llamon_agent.domain.message import Data, Message, Part, Role, Text
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import Agent, Turn
 from llamon_agent.testing.clock import counting_ids
@@ -56,7 +56,7 @@ def agent_of(target: object) -> Agent:
     return CustomAgent(target, prefill_to_lc=as_lc, new_id=counting_ids())
 
 
-async def said(agent: Agent, turn: Turn) -> list[AgentEvent]:
+async def said(agent: Agent, turn: Turn) -> list[RunEvent]:
     async with asyncio.timeout(5):
         return [event async for event in agent.run(turn)]
 
@@ -269,7 +269,27 @@ async def test_a_question_ends_the_turn_and_nothing_behind_it_runs(target: Caref
 
 async def test_an_answer_without_text_is_its_data() -> None:
     *_, told, _ = await said(agent_of(Careful()), a_turn("", answers=True))
-    assert told == Delta(text="/{'ok': True}")
+    assert told == Delta(text="{\"ok\":true}/{'ok': True}")
+
+
+@pytest.mark.parametrize("data", [{"answers": {"q1": {"ok": True}}}, {"ok": True}])
+async def test_an_answer_may_bear_its_questions_id(data: object) -> None:
+    """Field report 55; that the id is one that was asked is the run service's to check."""
+    turn = msgspec.structs.replace(
+        a_turn("yes", answers=True),
+        message=Message(message_id="m", role=Role.USER, parts=(Text.of("yes"), Data(data=data))),
+    )
+    *_, told, _ = await said(agent_of(Careful()), turn)
+    assert isinstance(told, Delta)
+    assert told.text.endswith("/{'ok': True}")
+
+
+async def test_a_file_that_an_agent_cannot_see_does_not_vanish() -> None:
+    """Field report 59."""
+    parts = (Text.of("look"), Raw(data=b"x", media_type="image/png"))
+    turn = msgspec.structs.replace(a_turn("look"), message=Message(message_id="m", role=Role.USER, parts=parts))
+    with pytest.raises(AgentError, match="no files"):
+        await said(agent_of(Invoked()), turn)
 
 
 async def test_an_agent_that_takes_no_answer_gets_it_as_its_prompt() -> None:

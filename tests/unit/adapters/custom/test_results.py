@@ -84,6 +84,7 @@ EVENTS: list[tuple[object, AgentEvent | None]] = [
     ({"interrupt": "sure?"}, asked("sure?", "sure?")),
     ({"interrupt": {"file": "ä"}}, asked('{"file":"ä"}', {"file": "ä"})),
     ({"interrupt": None}, asked("null", None)),
+    ({"artifact": {"parts": [{"data": 1}]}}, data(1)),
 ]
 
 DATA: list[tuple[object, Any]] = [
@@ -97,6 +98,7 @@ DATA: list[tuple[object, Any]] = [
     ({"delta": 1}, {"delta": 1}),
     ({"messages": []}, {"messages": []}),
     ({"output": 5}, {"output": 5}),
+    ({"artifact": {}, "more": 1}, {"artifact": {}, "more": 1}),
     ({"content": [1, 2]}, {"content": [1, 2]}),
     ({1: (2, 3)}, {"1": [2, 3]}),
     (2**70, 2**70),
@@ -141,6 +143,12 @@ def deep() -> object:
 def test_a_value_that_is_no_json_is_the_agents_fault(value: object) -> None:
     with pytest.raises(AgentError, match="neither text nor JSON"):
         event_of(Result(value), new_id="new")
+
+
+@pytest.mark.parametrize("value", [{"artifact": "x"}, ArtifactMade(artifact=Artifact(artifact_id="\ud800", parts=()))])
+def test_an_artifact_that_is_not_valid_is_the_agents_fault(value: object) -> None:
+    with pytest.raises(AgentError, match="The agent made an artifact"):
+        event_of(Chunk(value), new_id="new")
 
 
 json_values = st.recursive(

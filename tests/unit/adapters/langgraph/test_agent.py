@@ -603,6 +603,11 @@ async def test_an_error_tells_nothing_of_itself(saver: Saver) -> None:
     assert isinstance(raised.value.__cause__, RuntimeError)
 
 
+async def test_an_error_that_was_written_for_the_caller_is_told_as_it_is(saver: Saver) -> None:
+    with pytest.raises(AgentError, match="Out of paper"):
+        await events_of(agent_of(chat_graph(plain(AgentError("Out of paper.")), saver)), turn("hi"))
+
+
 async def test_a_loop_without_end_fails_in_words() -> None:
     graph = tool_graph(plain(*[calling("delete_file", name="a")] * 9), [delete_file], InMemorySaver())
     with pytest.raises(AgentError, match="limit of steps"):

@@ -18,7 +18,7 @@ from llamon_agent.adapters.langgraph.interrupts import (
     question_of,
 )
 from llamon_agent.domain.events import Question
-from llamon_agent.domain.message import Data, Message, Part, Role, Text
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 
 FREE = Question(id="q1", value="how many?")
 COLOUR = Question(id="q2", value={"question": "which?", "options": ["red", "blue"]})
@@ -168,3 +168,11 @@ def test_an_unknown_id_is_named() -> None:
 def test_an_answer_is_read_from_a_message(parts: tuple[Part, ...], answer: Answer) -> None:
     prompt = "yes" if answer.text else ""
     assert Answer.of(Message(message_id="m", role=Role.USER, parts=parts), prompt) == answer
+
+
+@pytest.mark.parametrize("file", [Raw(data=b"x"), Url(url="https://x")])
+def test_a_file_is_no_answer_and_not_passed_over_either(file: Part) -> None:
+    answer = Answer.of(Message(message_id="m", role=Role.USER, parts=(Text.of("5"), file)), "5")
+    assert decide_answer([FREE], answer) == Unclear(
+        "That answer was not taken: a file is no answer here, send text or data."
+    )

@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from llamon_agent.domain.errors import ConfigError
 
 SOURCE = """
 import sqlite3
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypedDict
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
+
+log = []
 
 def build(state=MessagesState):
     builder = StateGraph(state)
@@ -48,6 +52,18 @@ def needy(config, secret):
 
 def keyword(*, config):
     return builder
+
+@asynccontextmanager
+async def managed(config):
+    log.append("opened")
+    yield builder.compile()
+    log.append("closed")
+
+@contextmanager
+def managed_plainly():
+    log.append("opened")
+    yield builder
+    log.append("closed")
 
 def failing():
     raise RuntimeError("secret")
@@ -138,9 +154,9 @@ async def test_a_target_that_is_no_graph_is_refused_with_its_remedy(project: Pat
     assert "secret" not in raised.value.public
 
 
-async def test_a_file_with_the_name_of_another_module_is_refused(project: Path) -> None:
+async def test_a_file_with_the_name_of_another_module_is_still_the_one_that_is_meant(project: Path) -> None:
     (project / "json.py").write_text("graph = 1")
-    with pytest.raises(ConfigError, match="rename the file"):
+    with pytest.raises(ConfigError, match="is no graph"):
         await load_graph("./json.py:graph", checkpointer=None)
 
 
@@ -149,3 +165,13 @@ async def test_a_mapping_and_a_window_are_checked(project: Path) -> None:
         await load_graph("llamon_sample:compiled", checkpointer=None, mapping=StateMapping(input_key="nope"))
     with pytest.raises(ConfigError, match="window_size"):
         await load_graph("llamon_sample:compiled", checkpointer=None, window_size=0)
+
+
+@pytest.mark.parametrize("name", ["managed", "managed_plainly"])
+async def test_a_factory_that_is_a_context_manager_is_open_as_long_as_the_agent(project: Path, name: str) -> None:
+    async with AsyncExitStack() as stack:
+        graph = await load_graph(f"llamon_sample:{name}", checkpointer=None, stack=stack)
+        log = sys.modules["llamon_sample"].log
+        assert (await graph.ainvoke({"messages": []}))["messages"][-1].content == "hello"
+        assert log == ["opened"]
+    assert log == ["opened", "closed"]

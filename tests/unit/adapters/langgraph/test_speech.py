@@ -4,14 +4,15 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from llamon_agent.adapters.langgraph.speech import Speech
-from llamon_agent.domain.events import Delta, Progress
+from llamon_agent.domain.events import ArtifactMade, Delta, Progress
+from llamon_agent.domain.message import Text
 
 
 def chunk(message_id: str, text: Any, *, last: bool = False) -> AIMessageChunk:
     return AIMessageChunk(content=text, id=message_id, chunk_position="last" if last else None)
 
 
-def hear(speech: Speech, message: BaseMessage, task: str = "t") -> list[Progress | Delta]:
+def hear(speech: Speech, message: BaseMessage, task: str = "t") -> list[Progress | Delta | ArtifactMade]:
     return list(speech.hear(((), "messages", (message, {"langgraph_checkpoint_ns": task}))))
 
 
@@ -96,7 +97,24 @@ def test_tools_are_told_of_without_arguments_and_results() -> None:
     [("Reading", ["Reading"]), ({"progress": "Reading"}, ["Reading"]), ({"rows": 3}, []), ("", []), (7, [])],
 )
 def test_the_stream_writer_tells_progress(written: Any, notes: list[str]) -> None:
-    assert [event.text for event in Speech().hear((("sub",), "custom", written))] == notes
+    heard = Speech().hear((("sub",), "custom", written))
+    assert list(heard) == [Progress(text=note) for note in notes]
+
+
+def test_the_stream_writer_makes_artifacts() -> None:
+    written = {"artifact": {"name": "report", "parts": [{"text": "a"}]}}
+    ((first,), (second,)) = (Speech().hear((("sub",), "custom", written)) for _ in range(2))
+    assert isinstance(first, ArtifactMade)
+    assert isinstance(second, ArtifactMade)
+    assert (first.artifact.name, first.artifact.parts) == ("report", (Text.of("a"),))
+    assert first.artifact.artifact_id != second.artifact.artifact_id
+
+
+def test_an_artifact_in_other_words_is_passed_over_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert Speech().hear(((), "custom", {"artifact": "secret"})) == ()
+    assert "artifact" in caplog.text
+    assert "secret" not in caplog.text
+    assert Speech().hear(((), "custom", {"artifact": {}, "more": 1})) == ()
 
 
 def test_the_state_at_start_and_so_far_is_the_root_graphs() -> None:

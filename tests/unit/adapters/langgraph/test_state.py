@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.func import entrypoint
@@ -7,9 +8,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
 from typing_extensions import TypedDict
 
-from llamon_agent.adapters.langgraph.state import StateMapping, answer_out, check_state, human, state_in
+from llamon_agent.adapters.langgraph.state import Outcome, StateMapping, check_state, human, outcome_of_run, state_in
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.domain.message import Raw, Url
 
 
 class Question(TypedDict):
@@ -94,7 +96,7 @@ def test_the_prompt_goes_where_the_mapping_says() -> None:
     ],
 )
 def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer: str | None) -> None:
-    assert answer_out(MESSAGES, {"messages": [OLD]}, {"messages": after}) == answer
+    assert outcome_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == Outcome(text=answer)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +111,52 @@ def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer
     ],
 )
 def test_a_mapped_answer_is_text_or_json(after: Any, answer: str | None) -> None:
-    assert answer_out(QA, {}, after) == answer
+    assert outcome_of_run(QA, {}, after) == Outcome(text=answer)
 
 
 def test_the_current_message_never_takes_an_id_that_the_thread_has() -> None:
     thread = [HumanMessage("a", id="m"), HumanMessage("b", id="m:2")]
     assert [human("c", wanted, thread).id for wanted in ("m", "n")] == ["m:3", "n"]
+
+
+IMAGE: Any = [{"type": "text", "text": "here"}, {"type": "image", "base64": "AA==", "mime_type": "image/png"}]
+PNG = Raw(data=b"\x00", media_type="image/png")
+
+
+def test_files_in_the_answer_are_beside_its_text() -> None:
+    after = {"messages": [AIMessage(IMAGE, id="a"), HumanMessage(IMAGE), AIMessage([*IMAGE, LINK], id="b")]}
+    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text="here", files=(PNG, Url(url="https://x")))
+    assert outcome_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == Outcome(text="here", files=(PNG,))
+
+
+LINK: Any = {"type": "file", "url": "https://x"}
+
+
+def test_what_a_tool_keeps_beside_its_result_is_never_told() -> None:
+    direct = ToolMessage("direct", tool_call_id="call-a", artifact={"secret": 1})
+    assert outcome_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == Outcome(text="direct")
+
+
+def test_a_structured_response_is_data() -> None:
+    after = {"messages": [AIMessage('{"n":[1]}')], "structured_response": {"n": (1,)}}
+    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":[1]}', data={"n": [1]})
+
+
+def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
+    after = {
+        "messages": [calling("a"), ToolMessage("Returning", tool_call_id="call-a")],
+        "structured_response": {"n": 1},
+    }
+    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":1}', data={"n": 1})
+
+
+@pytest.mark.parametrize(("again", "data"), [(True, {"n": 1}), (False, msgspec.UNSET)])
+def test_a_structured_response_of_an_earlier_turn_is_told_again_only_if_made_again(again: bool, data: object) -> None:
+    old = {"n": 1}
+    after = {"structured_response": dict(old) if again else old}
+    assert outcome_of_run(MESSAGES, {"structured_response": old}, after).data == data
+
+
+def test_a_graph_that_takes_text_is_given_no_files() -> None:
+    with pytest.raises(AgentError, match="text and data only"):
+        state_in(QA, [HumanMessage(IMAGE)])

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from llamon_agent.inbound.a2a.endpoint import Answer, Caller, Endpoint, Reply
+from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.sse import Reader
 from llamon_agent.inbound.a2a.streaming import Frames
@@ -56,6 +57,7 @@ class Edge(msgspec.Struct):
 async def edge(
     *scripts: Sequence[Step],
     artifacts: Artifacts = Artifacts.AUTO,
+    modes: Modes = Modes(),
     wait_s: float = 5.0,
     ping_s: float = 15.0,
     limits: Limits | None = None,
@@ -63,7 +65,7 @@ async def edge(
     agent, clock = ScriptedAgent(*scripts), HandClock()
     runtimes = {AGENT: Runtime(Target(name=AGENT, adapter="scripted", target="script"), agent)}
     async with RunService(MemoryTaskStore(), runtimes, clock=clock, new_id=counting_ids(), limits=limits) as runs:
-        endpoint = Endpoint(runs, agent=AGENT, artifacts=artifacts, wait_s=wait_s, ping_s=ping_s)
+        endpoint = Endpoint(runs, agent=AGENT, artifacts=artifacts, modes=modes, wait_s=wait_s, ping_s=ping_s)
         yield Edge(agent, clock, runs, endpoint)
 
 

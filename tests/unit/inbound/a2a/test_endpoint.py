@@ -6,7 +6,7 @@ import pytest
 from tests.unit.inbound.a2a.edges import AGENT, call, edge, message_03, message_10, response_of, results_of
 
 from llamon_agent.domain.errors import BackendError, ContentTypeNotSupported
-from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Nothing, _read_seq
 from llamon_agent.runs.ports import Limits, RunRequest
@@ -262,7 +262,7 @@ async def test_a_list_shows_only_the_callers_tasks() -> None:
 
 async def test_a_working_task_is_shown_with_the_answer_so_far() -> None:
     gate = Gate()
-    async with edge([Delta(text="Hel"), Delta(text="lo"), gate]) as it:
+    async with edge([Delta(text="Hel"), Delta(text="lo"), Progress(text="thinking"), gate]) as it:
         task_id = await it.begin()
         await gate.reached()
         task = await it.ask("tasks/get", {"id": task_id})

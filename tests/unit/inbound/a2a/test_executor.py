@@ -1,8 +1,9 @@
 import pytest
 
-from llamon_agent.domain.errors import BadParams, PushNotSupported
+from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported, PushNotSupported
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Role, Text, Url
 from llamon_agent.inbound.a2a.executor import MAX_CONTEXT_ID_CHARS, _merge_metadata, run_request
+from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.operations import SendMessage
 from llamon_agent.runs.ports import RunRequest
 
@@ -25,9 +26,11 @@ def message(
     )
 
 
-def request(sent: Message, metadata: Metadata | None = None, *, blocking: bool = True) -> RunRequest:
+def request(
+    sent: Message, metadata: Metadata | None = None, *, blocking: bool = True, modes: Modes = Modes(takes=("*/*",))
+) -> RunRequest:
     call = SendMessage(message=sent, metadata=metadata, blocking=blocking)
-    return run_request(call, owner="ann", agent="echo")
+    return run_request(call, owner="ann", agent="echo", modes=modes)
 
 
 def test_a_message_becomes_a_run_request() -> None:
@@ -128,3 +131,22 @@ def test_any_other_context_id_is_kept_unchanged(context_id: str) -> None:
 def test_a_wish_for_push_is_refused() -> None:
     with pytest.raises(PushNotSupported):
         run_request(SendMessage(message=message(), wants_push=True), owner="ann", agent="echo")
+
+
+def test_a_file_that_the_agent_does_not_take_is_refused() -> None:
+    with pytest.raises(ContentTypeNotSupported):
+        request(message(Url(url="https://example.com/a.png", media_type="image/png")), modes=Modes())
+
+
+def test_a_caller_that_can_read_no_answer_is_refused() -> None:
+    call = SendMessage(message=message(), accepted_output_modes=("image/png",))
+    with pytest.raises(ContentTypeNotSupported):
+        run_request(call, owner="ann", agent="echo")
+
+
+def test_text_and_data_that_the_agent_does_not_take_may_still_be_an_answer() -> None:
+    sent = message(Text.of("see"), Data(data={"x": 1}))
+    assert request(sent, modes=Modes(takes=("text/*",))).objection == (
+        "message.parts[1] is application/json; this agent takes text/*."
+    )
+    assert request(sent).objection is None

@@ -1,7 +1,8 @@
-"""Hands a host's history to an agent that keeps its own memory: once per context.
+"""Hands a host's history to an agent whose memory, if it has any, is its own affair: once per context.
 
-An agent object remembers, or does not, by means of its own, which begin empty with the process. So the contexts that
-this process has seen are the ones whose thread is not empty, and they need not be written down.
+An edge cannot look into that memory. It takes a context for new when this process has not seen it, which needs no
+record: an agent object begins empty with the process, and a command is told what the host remembers once more after a
+restart.
 """
 
 from collections import OrderedDict

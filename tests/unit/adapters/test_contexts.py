@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamon_agent.adapters.custom.seeding import SeenContexts, decide_seed
+from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.domain.events import SeedOutcome
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.runs.ports import Turn

@@ -1,0 +1,1 @@
+"""Any chat model by name, through LangChain; a LangGraph agent underneath."""

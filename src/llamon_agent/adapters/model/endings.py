@@ -1,0 +1,88 @@
+"""Whether an answer is whole: a provider says why the model stopped, and a stream that was cut off says nothing.
+
+A clean end of a stream proves nothing, as a proxy or a dying server ends it just so. What counts is the reason that
+comes with the last chunk. Each package puts it under a name of its own; the words are the providers'.
+"""
+
+import json
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+CUT_OFF = "The model's answer broke off before it was finished."
+TOO_MUCH = "The model's answer was cut off at its limit of length."
+WITHHELD = "The model's provider withheld the answer, by its rules of content."
+NO_CALL = "The model called a tool in a form that cannot be read."
+
+_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "done", "status")
+"""Where the reason is: OpenAI and Google; Anthropic; Bedrock; Ollama (old servers: done); OpenAI's Responses."""
+
+_ALWAYS_TELL = frozenset({"BaseChatOpenAI", "ChatAnthropic", "ChatOllama"})
+"""Classes whose answers always bear a reason, if they are whole; other packages are given the benefit of the doubt."""
+
+_LIMITS = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+_RULES = (
+    "content_filter",
+    "refusal",
+    "guardrail",
+    "safety",
+    "image_safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+)
+_BREAKS = (
+    "incomplete",
+    "in_progress",
+    "failed",
+    "cancelled",
+    "error",
+    "malformed",
+    "load",
+    "pause_turn",
+    "insufficient_system_resource",
+)
+
+
+def always_tells(model: BaseChatModel) -> bool:
+    """Whether a whole answer of this model always says why it ended."""
+    return any(each.__name__ in _ALWAYS_TELL for each in type(model).__mro__)
+
+
+def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
+    """What is wrong with an answer, for the caller; None where it is whole."""
+    reason = _reason(message.response_metadata)
+    if reason is None:
+        return CUT_OFF if always_tells else None
+    # By the beginning, as merging chunks doubles a reason that came twice.
+    if reason.startswith(_LIMITS):
+        return TOO_MUCH
+    if reason.startswith(_RULES):
+        return WITHHELD
+    if reason.startswith(_BREAKS):
+        return CUT_OFF
+    return NO_CALL if message.invalid_tool_calls and not message.tool_calls else None
+
+
+def is_json(text: str) -> bool:
+    """Whether a tool call's arguments are whole; a call without any says nothing.
+
+    LangChain mends what a stream has of them (langchain_core parse_partial_json), so that a tool would be called with
+    half a path, say.
+    """
+    try:
+        json.loads(text or "{}", strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(metadata: dict[str, Any]) -> str | None:
+    """Why the model stopped, in lower case."""
+    details = metadata.get("incomplete_details")
+    if isinstance(details, dict) and details.get("reason"):
+        return str(details["reason"]).casefold()
+    found = next((metadata[name] for name in _REASONS if metadata.get(name)), None)
+    return None if found is None else str(found).casefold()

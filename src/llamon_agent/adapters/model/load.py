@@ -1,0 +1,135 @@
+"""From `provider:model` and its options to a graph that runs like any other."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from pydantic import SecretStr
+
+from llamon_agent.adapters.langgraph.memory import check_memory
+from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.adapters.model.calls import CarefulCalls
+from llamon_agent.adapters.model.endings import always_tells
+from llamon_agent.adapters.model.tools import Tool, load_tools, names_of
+from llamon_agent.domain.errors import ConfigError
+
+_NO_KEY = SecretStr("none")
+
+_SHORTEST_SECRET = 8
+"""Shorter keys are stand-ins such as "none", which would blot out words."""
+
+
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to talk to a model.
+
+    Shape: tools is a target; approve names the tools that a person must approve; None is the provider's default.
+    """
+
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    system_prompt: str | None = None
+    temperature: float | None = None
+    streaming: bool = True
+    max_retries: int = 2
+    tools: str | None = None
+    approve: Sequence[str] = ()
+
+
+def load_model(
+    target: str,
+    options: ModelOptions,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None,
+    window_size: int | None = None,
+) -> Graph:
+    """The agent graph of a model and its tools. Raises: ConfigError, naming the target and the remedy."""
+    model = _model(target, options)
+    tools = load_tools(options.tools) if options.tools else []
+    calls = CarefulCalls(max_retries=options.max_retries, always_tells=always_tells(model), secrets=secrets_of(model))
+    graph = create_agent(
+        model,
+        tools,
+        system_prompt=options.system_prompt,
+        middleware=[calls, *_approvals(target, options.approve, tools, saved=checkpointer is not None)],
+        checkpointer=checkpointer,
+    )
+    check_memory(graph, window_size, target)
+    return graph
+
+
+def secrets_of(model: BaseChatModel) -> tuple[str, ...]:
+    """The keys that a model holds, wherever they came from."""
+    held = (getattr(model, name, None) for name in type(model).model_fields)
+    keys = (each.get_secret_value() for each in held if isinstance(each, SecretStr))
+    return tuple(key for key in keys if len(key) >= _SHORTEST_SECRET)
+
+
+def _model(target: str, options: ModelOptions) -> BaseChatModel:
+    provider, _, name = target.partition(":")
+    if not provider or not name:
+        raise ConfigError(f"The target {target!r} is not of the form provider:model, such as openai:gpt-5.")
+    given = {
+        "base_url": options.base_url,
+        "api_key": _key(provider, options),
+        "temperature": options.temperature,
+        "disable_streaming": None if options.streaming else True,
+    }
+    known = {key: value for key, value in given.items() if value is not None}
+    model = _made(target, provider, name, known)
+    # Made anew, as only the made one says whether its client tries again by itself; see calls.
+    retries = {"max_retries": 0} if "max_retries" in type(model).model_fields else {}
+    return _made(target, provider, name, {**known, **retries})
+
+
+def _made(target: str, provider: str, name: str, given: dict[str, Any]) -> BaseChatModel:
+    try:
+        made: BaseChatModel = init_chat_model(name, model_provider=provider, **given)
+    except ImportError as exc:
+        raise ConfigError(
+            f"The target {target!r} needs the package {_missing(exc)!r}, which is not installed: install it."
+        ) from exc
+    except Exception as exc:  # the provider's package, which may raise anything
+        if str(exc).startswith("Unsupported provider"):
+            raise ConfigError(
+                f"The target {target!r}: LangChain knows no provider {provider!r}; check the name before the colon."
+            ) from exc
+        remedy = "check the model's options" if "api_key" in given else "set api_key or the provider's own variable"
+        raise ConfigError(f"The target {target!r} cannot be set up ({type(exc).__name__}); {remedy}.") from exc
+    return made
+
+
+def _key(provider: str, options: ModelOptions) -> SecretStr | None:
+    """The key; a stand-in for servers of one's own, which ask for none while the OpenAI client insists on one."""
+    if options.api_key is None and options.base_url and provider == "openai" and "OPENAI_API_KEY" not in os.environ:
+        return _NO_KEY
+    return options.api_key
+
+
+def _missing(error: ImportError) -> str:
+    """The package to install."""
+    cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+    return (cause.name or "langchain").partition(".")[0].replace("_", "-")
+
+
+def _approvals(
+    target: str, approve: Sequence[str], tools: list[Tool], *, saved: bool
+) -> list[AgentMiddleware[Any, Any, Any]]:
+    """What asks a person before these tools run. Raises: ConfigError."""
+    if not approve:
+        return []
+    if unknown := set(approve) - names_of(tools):
+        known = ", ".join(sorted(names_of(tools))) or "none"
+        raise ConfigError(
+            f"The target {target!r}: approve names {', '.join(sorted(unknown))}, but the tools are: {known}."
+        )
+    if not saved:
+        raise ConfigError(
+            f"The target {target!r}: approve needs a checkpointer, to go on from when a person has answered."
+        )
+    return [HumanInTheLoopMiddleware(dict.fromkeys(approve, True))]

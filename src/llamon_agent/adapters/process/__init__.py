@@ -1,0 +1,1 @@
+"""A command line as an agent: one process a run."""

@@ -1,0 +1,145 @@
+"""What a command writes on its stdout, as run events.
+
+Two languages. `text`: everything is the answer, as it comes, without the newlines at its very end, as in a shell's
+`$(...)`. `jsonl`: one JSON object a line, which has exactly one of these keys; keys of other names are passed over:
+
+    {"delta": "text"}           the next piece of the answer
+    {"progress": "text"}        a note on what is being done
+    {"artifact": {...}}         a whole artifact beside the answer, in the words of `adapters/artifacts.py`
+    {"interrupt": anything}     a question to the caller; the answer is the prompt of the next process
+    {"complete": "text"}        the whole answer, instead of deltas; null: the deltas were it
+    {"error": "text"}           why there is no answer, in words for the caller
+
+The first of the last three decides how the run ends, once the command has: what is written after it is not heard. Lines
+that hold none of the keys are ignored with a warning, since programs like to chat; a key with a wrong value fails the
+run, since it may have been a part of the answer.
+"""
+
+import codecs
+import logging
+from typing import Any, Protocol
+
+import msgspec
+
+from llamon_agent.adapters.artifacts import read_artifact
+from llamon_agent.adapters.process.lines import Lines
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress, Question
+from llamon_agent.runs.ports import NewId
+
+MAX_LINE_BYTES = 8 << 20
+"""How long a line of JSON may be; files travel in one."""
+
+KEYS = ("delta", "progress", "artifact", "interrupt", "complete", "error")
+
+Ending = Interrupt | Complete | Error
+"""How a command says that its run ends."""
+
+_log = logging.getLogger(__name__)
+
+
+class Output(Protocol):
+    """Reads one run's stdout."""
+
+    ending: Ending | None
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        """What the command says by these bytes and those before. Raises: AgentError: it is not to be understood."""
+        ...
+
+    def finish(self) -> list[AgentEvent]:
+        """What it has left to say, now that nothing more comes. Raises: AgentError."""
+        ...
+
+
+class TextOutput:
+    """UTF-8 text; what is no UTF-8 shows as replacement characters."""
+
+    ending: Ending | None = None
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        return self._said(self._decoder.decode(data))
+
+    def finish(self) -> list[AgentEvent]:
+        return self._said(self._decoder.decode(b"", final=True))
+
+    def _said(self, text: str) -> list[AgentEvent]:
+        text = self._held + text
+        said = text.rstrip("\r\n")
+        self._held = text[len(said) :]
+        return [Delta(text=said)] if said else []
+
+
+class JsonLinesOutput:
+    """One JSON object a line, see above."""
+
+    def __init__(self, task_id: str, new_id: NewId) -> None:
+        self.ending: Ending | None = None
+        self._task_id = task_id
+        self._new_id = new_id
+        self._lines = Lines(MAX_LINE_BYTES)
+        self._warned = False
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        return self._heard(self._lines.feed(data))
+
+    def finish(self) -> list[AgentEvent]:
+        return self._heard(self._lines.finish())
+
+    def _heard(self, lines: list[bytes]) -> list[AgentEvent]:
+        return [event for line in lines if (event := self._read(line)) is not None]
+
+    def _read(self, line: bytes) -> AgentEvent | None:
+        if self.ending is not None or not line.strip():
+            return None
+        if len(line) > MAX_LINE_BYTES:
+            raise AgentError(f"The agent wrote a line of more than {MAX_LINE_BYTES} bytes.")
+        found = _event_in(line)
+        if found is None:
+            self._warn_once()
+            return None
+        event = _event_of(*found, self._new_id)
+        if isinstance(event, Interrupt | Complete | Error):
+            self.ending = event
+            return None
+        return event
+
+    def _warn_once(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("task %s: the command writes lines that are no events; they are ignored", self._task_id)
+
+
+def _event_in(line: bytes) -> tuple[str, Any] | None:
+    """The key and the value of a line that says something. Raises: AgentError: it says two things at once."""
+    try:
+        value = msgspec.json.decode(line.decode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    found = [(key, value[key]) for key in KEYS if key in value] if isinstance(value, dict) else []
+    if len(found) > 1:
+        raise AgentError("The agent wrote a line that says more than one thing.")
+    return found[0] if found else None
+
+
+def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
+    """What a key says. Raises: AgentError: its value is not of the right form."""
+    match key, value:
+        case "delta", str(text):
+            return Delta(text=text)
+        case "progress", str(text):
+            return Progress(text=text)
+        case "artifact", artifact:
+            return read_artifact(artifact, new_id=new_id())
+        case "interrupt", asked:
+            text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
+            return Interrupt(text=text, questions=(Question(id=new_id(), value=asked),))
+        case "complete", str() | None as text:
+            return Complete(text=text)
+        case "error", str(text) if text:
+            return Error(public=text)
+    raise AgentError(f"The agent wrote {key!r} with a value of the wrong form.")

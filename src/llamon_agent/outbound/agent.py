@@ -1,0 +1,204 @@
+"""A remote A2A agent, as a Python host calls it.
+
+Theory. A call follows a stream to where the remote task is settled: it has an answer, it asks, or it has failed. A
+stream may break while the task goes on, so a broken one is taken up once more by the task's id; the deltas go on where
+they were, as only what is new is told. Every call has a connection of its own (see `connection`).
+
+History is sent by the contract (docs/history.md): the host may pass its past turns with every message. They go out once
+per context, and again only as long as the remote agent tells that it has put them in front of an empty thread.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, cast
+
+import msgspec
+from a2a.client import Client
+from a2a.types import a2a_pb2 as pb
+
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.message import Part, Text
+from llamon_agent.domain.task import Artifact
+from llamon_agent.outbound.address import Address, dialect_of
+from llamon_agent.outbound.connection import client_of, fetch_card, open_http, remote_errors
+from llamon_agent.outbound.errors import NotA2A, Refused, RemoteError, TaskFailed, Unreached
+from llamon_agent.outbound.hearing import Hearing
+from llamon_agent.outbound.history import Dialect, PastTurn, history_out
+from llamon_agent.outbound.replies import Answer, RemoteEvent, answer_parts
+from llamon_agent.outbound.wire import request_out, seed_outcome_in
+
+_SEEDED = "cold_start"
+"""What an edge tells where it has used a history; one that keeps no threads tells it every time."""
+
+_MOST_CONTEXTS = 4096
+"""How many contexts we know to need no history; one that is forgotten costs a history that is not used."""
+
+
+class _Call(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sent, and what the task had before."""
+
+    parts: Sequence[Part]
+    context_id: str | None
+    task_id: str | None
+    history: Sequence[PastTurn] = ()
+    before: tuple[Artifact, ...] = ()
+
+
+class RemoteAgent:
+    """A remote agent at a URL. Holds no connection and may be shared by all, also by several event loops.
+
+    Shape: url is what stands in front of the agent's `/.well-known/`, or its card's URL.
+    Units: timeout_s is how many seconds a call may take until its task is settled.
+    Raises: ConfigError.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout_s: float = 600.0) -> None:
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ConfigError("The token for the remote agent holds characters that no HTTP header can carry.")
+        self._address = Address(url)
+        self._token = token
+        self._timeout_s = timeout_s
+        self._card: pb.AgentCard | None = None
+        self._told: dict[str, None] = {}  # contexts that need no history, oldest first
+
+    async def ask(
+        self,
+        message: str | Sequence[Part],
+        *,
+        context_id: str | None = None,
+        task_id: str | None = None,
+        history: Sequence[PastTurn] = (),
+    ) -> Answer:
+        """Send a message and wait for what comes of it: an answer, or a question. Raises: RemoteError."""
+        return await _last(self.stream(message, context_id=context_id, task_id=task_id, history=history))
+
+    def stream(
+        self,
+        message: str | Sequence[Part],
+        *,
+        context_id: str | None = None,
+        task_id: str | None = None,
+        history: Sequence[PastTurn] = (),
+    ) -> AsyncGenerator[RemoteEvent]:
+        """As `ask`, event by event.
+
+        Shape:  Begun where the agent makes a task, deltas and progress, and the Answer as the last one.
+        Raises: RemoteError; a task that ended without an answer is TaskFailed. Closing the stream leaves the remote
+                task as it is: `cancel` stops it.
+        """
+        parts = (Text.of(message),) if isinstance(message, str) else message
+        return self._follow(_Call(parts=parts, context_id=context_id, task_id=task_id, history=history))
+
+    async def answer(self, asked: Answer, value: Any) -> Answer:
+        """Answer what a task asks, with text or data; see `answer_parts`. Raises: RemoteError."""
+        return await _last(self.stream_answer(asked, value))
+
+    def stream_answer(self, asked: Answer, value: Any) -> AsyncGenerator[RemoteEvent]:
+        """As `answer`, event by event."""
+        parts = answer_parts(asked, value)
+        return self._follow(
+            _Call(parts=parts, context_id=asked.context_id, task_id=asked.task_id, before=asked.artifacts)
+        )
+
+    async def cancel(self, task_id: str) -> None:
+        """Stop a task's work. Raises: RemoteError; TaskEnded if there is nothing to stop."""
+        async with self._connected() as (client, _):
+            with remote_errors():
+                await client.cancel_task(pb.CancelTaskRequest(id=task_id))
+
+    async def _follow(self, call: _Call) -> AsyncGenerator[RemoteEvent]:
+        hearing = Hearing(call.before)
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        async with self._connected() as (client, dialect):
+            request = self._request(call, dialect)
+            async with aclosing(_heard(client, request, hearing, deadline)) as events:
+                async for event in events:
+                    yield event
+            await self._note_history(client, request, hearing)
+        answer = hearing.answer()
+        if answer.failed:
+            raise TaskFailed(answer)
+        yield answer
+
+    def _request(self, call: _Call, dialect: Dialect) -> pb.SendMessageRequest:
+        metadata = None
+        if call.history and call.context_id not in self._told:
+            turns = history_out(call.history, dialect)
+            metadata = {"history": turns} if turns else None
+        return request_out(call.parts, context_id=call.context_id, task_id=call.task_id, metadata=metadata)
+
+    async def _note_history(self, client: Client, request: pb.SendMessageRequest, hearing: Hearing) -> None:
+        """Learn what became of a history; a stream does not tell it, so the task is looked at once more."""
+        if not request.message.HasField("metadata") or hearing.context_id is None:
+            return
+        if hearing.history is None and hearing.task_id is not None:
+            with suppress(RemoteError), remote_errors():
+                hearing.history = seed_outcome_in(await client.get_task(pb.GetTaskRequest(id=hearing.task_id)))
+        if hearing.history is None or hearing.history.reason != _SEEDED:
+            self._told[hearing.context_id] = None
+            if len(self._told) > _MOST_CONTEXTS:
+                del self._told[next(iter(self._told))]
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[tuple[Client, Dialect]]:
+        """A connection of its own. The card is kept, and fetched anew once the agent was not what it says."""
+        async with open_http(self._address, self._token, timeout_s=self._timeout_s) as http:
+            card = self._card = self._card or await fetch_card(http, self._address)
+            try:
+                yield client_of(http, card), dialect_of(card.supported_interfaces[0])
+            except (NotA2A, Unreached):
+                self._card = None
+                raise
+
+
+async def _heard(
+    client: Client, request: pb.SendMessageRequest, hearing: Hearing, deadline: float
+) -> AsyncGenerator[RemoteEvent]:
+    """Send a message and hear what comes, until the task is settled; a stream that breaks is taken up once more."""
+    try:
+        async with aclosing(_events(client.send_message(request), hearing, deadline)) as events:
+            async for event in events:
+                yield event
+    except Unreached:
+        if hearing.task_id is None:
+            raise
+    if hearing.is_settled:
+        return
+    if hearing.task_id is None:
+        raise NotA2A
+    try:
+        again = client.subscribe(pb.SubscribeToTaskRequest(id=hearing.task_id))
+        async with aclosing(_events(again, hearing, deadline)) as events:
+            async for event in events:
+                yield event
+    except Refused:  # it has ended meanwhile, or cannot be followed
+        with remote_errors():
+            task = await client.get_task(pb.GetTaskRequest(id=hearing.task_id))
+        for event in hearing.see(task):
+            yield event
+    if not hearing.is_settled:
+        raise Unreached("The connection to the remote agent was lost while its task was going on.")
+
+
+async def _events(
+    stream: AsyncIterator[pb.StreamResponse], hearing: Hearing, deadline: float
+) -> AsyncGenerator[RemoteEvent]:
+    """What is new in a stream, until it ends or the task is settled. Units: deadline is the loop's time in seconds."""
+    async with aclosing(cast("AsyncGenerator[pb.StreamResponse]", stream)) as responses:
+        while not hearing.is_settled:
+            with remote_errors():
+                async with asyncio.timeout_at(deadline):
+                    response = await anext(responses, None)
+            if response is None:
+                return
+            for event in hearing.hear(response):
+                yield event
+
+
+async def _last(stream: AsyncGenerator[RemoteEvent]) -> Answer:
+    async with aclosing(stream) as events:
+        async for event in events:
+            if isinstance(event, Answer):
+                return event
+    raise NotA2A

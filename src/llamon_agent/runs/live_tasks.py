@@ -1,0 +1,47 @@
+"""The tasks that something is happening to in this process; every other task is what the store says of it."""
+
+from collections.abc import Callable, Iterator
+
+from llamon_agent.domain.task import Task
+from llamon_agent.runs.live import LiveTask
+
+_REMEMBERED_SEQS = 4096
+"""Of how many tasks that left memory the seq is remembered, so that a read that was under way is known to be old."""
+
+
+class LiveTasks:
+    """Live tasks by their ids. Shape: `make` brings a task to life."""
+
+    def __init__(self, make: Callable[[Task], LiveTask]) -> None:
+        self._make = make
+        self._live: dict[str, LiveTask] = {}
+        self._last_seqs: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[LiveTask]:
+        return iter(list(self._live.values()))
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def get(self, task_id: str) -> LiveTask | None:
+        return self._live.get(task_id)
+
+    def alive(self, task: Task) -> LiveTask:
+        """The task in this process, from its record if need be; one that has ended is not kept."""
+        live = self._live.get(task.id)
+        if live is None:
+            live = self._make(task)
+            if not task.is_terminal:
+                self._live[task.id] = live
+        return live
+
+    def is_current(self, task: Task) -> bool:
+        """Whether a record that was just read is the newest; while it was read, the task may have come or gone."""
+        return task.id not in self._live and task.seq >= self._last_seqs.get(task.id, 0)
+
+    def forget(self, live: LiveTask) -> None:
+        """Leave the task to the store."""
+        if self._live.pop(live.task.id, None) is not None:
+            self._last_seqs[live.task.id] = live.saved_seq
+            if len(self._last_seqs) > _REMEMBERED_SEQS:
+                del self._last_seqs[next(iter(self._last_seqs))]

@@ -1,0 +1,159 @@
+"""The process around an edge: its socket, its web server, and what signals mean."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.http1 import NoUpgrades
+from llamon_agent.runs.service import RunService
+
+logger = logging.getLogger(__name__)
+
+_DRAIN_S = 6.0
+"""How long a stopping edge lets its runs finish, before it ends them."""
+
+_STOP_WITHIN_S = 2.0
+"""How long a run then has to stop. Together with what connections get this is below the 10 s of most supervisors."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn, but the runs end before the connections do: an open stream must not keep a stopping edge alive."""
+
+    def __init__(self, app: ASGIApp, runs: RunService, ready: Callable[[int], None]) -> None:
+        """`ready` is called with the port once it listens."""
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=NoUpgrades,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._runs = runs
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The signals are ours, see `stopping_on_signals`."""
+        yield
+
+    def stop(self) -> None:
+        """Stop gracefully."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            logger.info("running on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+            self._ready(port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._runs.drain(_DRAIN_S, stop_within_s=_STOP_WITHIN_S)
+        await super().shutdown(sockets)
+
+
+@contextlib.contextmanager
+def stopping_on_signals(server: Server) -> Iterator[None]:
+    """The first signal stops the server gracefully, a second one the process at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        if server.should_exit:
+            logger.warning("%s once more: ended at once; what was working is found at the next start", number.name)
+            os._exit(128 + number)
+        logger.info("%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, _DRAIN_S)
+        server.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def leaving_threads_behind(after_s: float = 1.0) -> Iterator[None]:
+    """A thread that does not end, some agent's blocking code, must not keep a process that is done.
+
+    Python waits for such threads at its end. Everything is recorded by then, so what is left is to go.
+    """
+
+    def leave() -> None:
+        logger.warning("a thread of an agent does not end and is left behind")
+        os._exit(0)
+
+    timer = threading.Timer(after_s, leave)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@asynccontextmanager
+async def reloading_on_hangup(
+    reload: Callable[[], Awaitable[object]], hung_up: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
+    """SIGHUP reloads; signals that come while one is under way make one more.
+
+    A terminal that is closed sends the same signal, and an edge that was started in it ends with it: `hung_up`.
+    """
+    wanted = asyncio.Event()
+    had_terminal = os.isatty(2)
+
+    def take() -> None:
+        if had_terminal and not os.isatty(2):
+            hung_up()
+        else:
+            wanted.set()
+
+    async def watch() -> None:
+        while True:
+            await wanted.wait()
+            wanted.clear()
+            logger.info("SIGHUP: reloading the configuration")
+            await reload()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, take)
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        watching.cancel()
+        await asyncio.wait({watching})
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens. Raises: ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as exc:
+        raise ConfigError(
+            f"a2a.listen: cannot listen on {host} port {port}: it is in use or not this machine's; choose another."
+        ) from exc
+    with listener:
+        yield listener

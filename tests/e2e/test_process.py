@@ -1,0 +1,86 @@
+"""The process around the edge: what signals, stuck threads, exits and odd clients do to it."""
+
+import asyncio
+import json
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from tests.e2e.conftest import Edge, connected, running_edge
+from tests.e2e.test_official_client import answer, saying, text_of, text_of_message
+from tests.e2e.test_restart import in_background
+
+ODD = """
+import sys, time
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+def node(state):
+    text = state["messages"][-1].text
+    if text == "exit":
+        sys.exit(3)
+    if text == "block":
+        time.sleep(60)
+    return {"messages": [AIMessage(f"said {text}")]}
+
+async def leave(state):
+    if state["messages"][-1].text == "said interrupt":
+        raise KeyboardInterrupt
+
+graph = StateGraph(MessagesState)
+graph.add_node("node", node)
+graph.add_node("leave", leave)
+graph.add_edge(START, "node")
+graph.add_edge("node", "leave")
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> str:
+    (tmp_path / "odd.py").write_text(ODD)
+    return f"{tmp_path / 'odd.py'}:graph"
+
+
+async def test_a_node_that_exits_fails_its_own_task_only(tmp_path: Path, odd: str) -> None:
+    with running_edge(odd, "--ephemeral", data=tmp_path / "data") as edge:
+        async with asyncio.timeout(30), connected(edge.url, "1.0", streaming=False) as client:
+            for text in ("exit", "interrupt"):
+                assert text_of_message(await answer(client, saying(text))) == "The agent failed."
+                assert text_of((await answer(client, saying("hello"))).artifacts) == "said hello"
+
+
+async def test_a_thread_that_does_not_end_does_not_keep_the_process(tmp_path: Path, odd: str) -> None:
+    with running_edge(odd, "--ephemeral", data=tmp_path / "data") as edge:
+        async with connected(edge.url, "1.0", streaming=False) as client:
+            await in_background(client, "block", "c1")
+        edge.process.send_signal(signal.SIGTERM)
+        assert edge.process.wait(20) == 0
+
+
+async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
+    with running_edge("./examples/demo_agent.py:graph", "--ephemeral", data=tmp_path / "data") as edge:
+        async with connected(edge.url, "1.0", streaming=False) as client:
+            await in_background(client, "count slowly to 100", "c1")
+        edge.process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(edge.await_line, "stopping")
+        edge.process.send_signal(signal.SIGTERM)
+        assert edge.process.wait(3) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("upgrade", ["h2c", "websocket"])
+def test_an_offer_to_upgrade_is_passed_over_and_the_call_is_answered(edge: Edge, upgrade: str) -> None:
+    """What Java's HTTP client sends on a plain connection. Source: RFC 9110 §7.8."""
+    message = {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hello"}]}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}).encode()
+    head = (
+        "POST /a2a HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        f"Content-Length: {len(body)}\r\nHost: localhost\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk\r\n"
+        f"Upgrade: {upgrade}\r\nContent-Type: application/json\r\n\r\n"
+    )
+    host, port = edge.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(head.encode() + body)
+        answered = connection.recv(65536)
+    assert answered.startswith(b"HTTP/1.1 200")
+    assert b'"completed"' in answered

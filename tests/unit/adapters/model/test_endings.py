@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_openai import AzureChatOpenAI
+from tests.unit.adapters.langgraph.scripted import plain
+
+from llamon_agent.adapters.model.endings import (
+    CUT_OFF,
+    NO_CALL,
+    TOO_MUCH,
+    WITHHELD,
+    always_tells,
+    flaw_of,
+    is_json,
+)
+
+
+def flaw(metadata: dict[str, Any]) -> str | None:
+    return flaw_of(AIMessage("half", response_metadata=metadata), always_tells=True)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"finish_reason": "stop"},
+        {"finish_reason": "tool_calls"},
+        {"finish_reason": "STOP"},
+        {"finish_reason": "stopstop"},
+        {"finish_reason": "a reason of next year"},
+        {"stop_reason": "end_turn"},
+        {"stop_reason": "stop_sequence"},
+        {"stopReason": "end_turn"},
+        {"done_reason": "stop"},
+        {"done": True},
+        {"status": "completed"},
+    ],
+)
+def test_an_answer_whose_provider_says_that_it_was_done_is_whole(metadata: dict[str, Any]) -> None:
+    assert flaw(metadata) is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "public"),
+    [
+        ({}, CUT_OFF),
+        ({"model_provider": "openai"}, CUT_OFF),
+        ({"finish_reason": None}, CUT_OFF),
+        ({"done": False}, CUT_OFF),
+        ({"status": "in_progress"}, CUT_OFF),
+        ({"finish_reason": "error"}, CUT_OFF),
+        ({"finish_reason": "MALFORMED_FUNCTION_CALL"}, CUT_OFF),
+        ({"stop_reason": "pause_turn"}, CUT_OFF),
+        ({"finish_reason": "length"}, TOO_MUCH),
+        ({"finish_reason": "lengthlength"}, TOO_MUCH),
+        ({"finish_reason": "MAX_TOKENS"}, TOO_MUCH),
+        ({"stop_reason": "max_tokens"}, TOO_MUCH),
+        ({"stopReason": "max_tokens"}, TOO_MUCH),
+        ({"done_reason": "length", "done": True}, TOO_MUCH),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, TOO_MUCH),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, WITHHELD),
+        ({"status": "incomplete", "incomplete_details": None}, CUT_OFF),
+        ({"finish_reason": "content_filter"}, WITHHELD),
+        ({"finish_reason": "SAFETY"}, WITHHELD),
+        ({"stop_reason": "refusal"}, WITHHELD),
+        ({"stopReason": "guardrail_intervened"}, WITHHELD),
+    ],
+)
+def test_a_half_answer_is_told_as_one(metadata: dict[str, Any], public: str) -> None:
+    assert flaw(metadata) == public
+
+
+def test_a_package_that_never_tells_is_given_the_benefit_of_the_doubt() -> None:
+    assert flaw_of(AIMessage("all"), always_tells=False) is None
+    assert flaw_of(AIMessage("half", response_metadata={"finish_reason": "length"}), always_tells=False) == TOO_MUCH
+
+
+def test_a_call_that_cannot_be_read_is_no_answer() -> None:
+    bad = {"name": "look", "args": "{", "id": "1", "error": None, "type": "invalid_tool_call"}
+    good = {"name": "look", "args": {}, "id": "2", "type": "tool_call"}
+    metadata = {"finish_reason": "tool_calls"}
+    alone: Any = AIMessage("", invalid_tool_calls=[bad], response_metadata=metadata)
+    beside: Any = AIMessage("", invalid_tool_calls=[bad], tool_calls=[good], response_metadata=metadata)
+    assert flaw_of(alone, always_tells=True) == NO_CALL
+    assert flaw_of(beside, always_tells=True) is None
+
+
+@pytest.mark.parametrize(("text", "whole"), [("{}", True), ("", True), ('{"a": 1}', True), ('{"a": "/ho', False)])
+def test_arguments_are_whole_if_they_are_json(text: str, whole: bool) -> None:
+    assert is_json(text) is whole
+
+
+def test_openai_and_what_is_made_of_it_always_tell() -> None:
+    azure = AzureChatOpenAI(azure_endpoint="http://127.0.0.1", api_version="1", api_key="k" * 8)  # type: ignore[arg-type]
+    assert always_tells(azure)
+    assert not always_tells(plain())

@@ -1,0 +1,98 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.pregel import Pregel
+from pydantic import SecretStr
+
+from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.adapters.model.load import ModelOptions, load_model, secrets_of
+from llamon_agent.domain.errors import ConfigError
+
+TOOLS = '''
+def look(place: str) -> str:
+    """Look at a place."""
+    return place
+
+tools = [look]
+'''
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "llamon_load_sample.py").write_text(TOOLS)
+    yield
+    sys.modules.pop("llamon_load_sample", None)
+
+
+def loaded(target: str = "openai:m", *, saver: Any = None, window_size: int | None = None, **options: Any) -> Graph:
+    return load_model(target, ModelOptions(**options), checkpointer=saver, window_size=window_size)
+
+
+@pytest.mark.parametrize("target", ["gpt-5", "openai:", ":gpt-5", ""])
+def test_a_target_names_provider_and_model(target: str) -> None:
+    with pytest.raises(ConfigError, match="not of the form provider:model"):
+        loaded(target)
+
+
+def test_a_provider_whose_package_is_missing_is_told_with_the_package() -> None:
+    with pytest.raises(ConfigError, match="needs the package 'langchain-mistralai'"):
+        loaded("mistralai:m")
+
+
+def test_a_provider_that_langchain_does_not_know_is_told() -> None:
+    with pytest.raises(ConfigError, match="LangChain knows no provider 'opanai'"):
+        loaded("opanai:m")
+
+
+def test_a_missing_key_is_told_with_its_remedy() -> None:
+    with pytest.raises(ConfigError, match="set api_key or the provider's own variable"):
+        loaded()
+
+
+def test_an_option_that_the_provider_refuses_is_told_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_PROXY", "socks9://secret")
+    with pytest.raises(ConfigError, match="cannot be set up") as raised:
+        loaded(api_key=SecretStr("sk-0123456789"))
+    assert "secret" not in raised.value.public
+
+
+def test_a_server_of_ones_own_needs_no_key() -> None:
+    assert isinstance(loaded(base_url="http://127.0.0.1:9/v1"), Pregel)
+
+
+def test_our_checkpointer_is_used() -> None:
+    saver = InMemorySaver()
+    assert loaded(base_url="http://127.0.0.1:9/v1", saver=saver).checkpointer is saver
+
+
+def test_a_window_that_could_not_be_kept_is_refused() -> None:
+    with pytest.raises(ConfigError, match="window_size"):
+        loaded(base_url="http://127.0.0.1:9/v1", window_size=0)
+
+
+def test_approval_is_asked_only_for_tools_that_exist_and_threads_that_are_kept() -> None:
+    options: dict[str, Any] = {"base_url": "http://127.0.0.1:9/v1", "tools": "llamon_load_sample:tools"}
+    with pytest.raises(ConfigError, match="approve names delete, but the tools are: look"):
+        loaded(approve=("delete",), saver=InMemorySaver(), **options)
+    with pytest.raises(ConfigError, match="but the tools are: none"):
+        loaded(approve=("delete",), saver=InMemorySaver(), base_url=options["base_url"])
+    with pytest.raises(ConfigError, match="needs a checkpointer"):
+        loaded(approve=("look",), **options)
+    graph = loaded(approve=("look",), saver=InMemorySaver(), **options)
+    assert any(name.startswith("HumanInTheLoop") for name in graph.nodes)
+
+
+def test_keys_are_found_wherever_they_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    from langchain_openai import ChatOpenAI
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
+    assert secrets_of(ChatOpenAI(model="m")) == ("sk-from-the-environment",)
+    assert secrets_of(ChatOpenAI(model="m", api_key=SecretStr("short"))) == ()

@@ -1,0 +1,159 @@
+"""A command's stdout becomes run events, in either language."""
+
+import base64
+import json
+import logging
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.adapters.process.commands import text_of
+
+from llamon_agent.adapters.process.output import MAX_LINE_BYTES, Ending, JsonLinesOutput, Output, TextOutput
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import (
+    AgentEvent,
+    ArtifactMade,
+    Complete,
+    Delta,
+    Error,
+    Interrupt,
+    Progress,
+    Question,
+)
+from llamon_agent.domain.message import Data, Raw
+from llamon_agent.domain.task import Artifact
+from llamon_agent.testing.clock import counting_ids
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def heard(output: Output, *pieces: bytes) -> list[AgentEvent]:
+    return [event for piece in pieces for event in output.feed(piece)] + output.finish()
+
+
+def jsonl() -> JsonLinesOutput:
+    return JsonLinesOutput("t", counting_ids())
+
+
+def ending_of(*lines: object) -> Ending | None:
+    output = jsonl()
+    heard(output, *(json.dumps(line).encode() + b"\n" for line in lines))
+    return output.ending
+
+
+@given(texts, st.integers(1, 5))
+def test_text_is_the_answer_in_whatever_pieces_it_comes(text: str, size: int) -> None:
+    data = text.encode()
+    events = heard(TextOutput(), *(data[at : at + size] for at in range(0, len(data), size)))
+    assert text_of(events) == text.rstrip("\r\n")
+    assert all(isinstance(event, Delta) and event.text for event in events)
+
+
+def test_text_comes_at_once_but_for_newlines_that_may_be_the_last() -> None:
+    output = TextOutput()
+    assert output.feed(b"one\n\n") == [Delta(text="one")]
+    assert output.feed(b"two\n") == [Delta(text="\n\ntwo")]
+    assert output.finish() == []
+    assert output.ending is None
+
+
+def test_what_is_no_text_is_replaced() -> None:
+    assert text_of(heard(TextOutput(), b"a\xffb", b"\xed\x95")) == "a\ufffdb\ufffd"
+
+
+def test_every_key_says_its_event() -> None:
+    lines = b'{"progress": "reading"}\n{"delta": "so"}\n\n{"artifact": {"name": "n", "parts": [{"data": [1]}]}}\r\n'
+    assert heard(jsonl(), lines, b'{"delta": "', b'on"}') == [
+        Progress(text="reading"),
+        Delta(text="so"),
+        ArtifactMade(artifact=Artifact(artifact_id="id-1", name="n", parts=(Data(data=[1]),))),
+        Delta(text="on"),
+    ]
+
+
+def test_a_file_travels_as_base64() -> None:
+    part = {"bytes": base64.b64encode(b"\x00\xff").decode(), "media_type": "image/png", "filename": "a.png"}
+    (made,) = heard(jsonl(), json.dumps({"artifact": {"parts": [part]}}).encode())
+    assert isinstance(made, ArtifactMade)
+    assert made.artifact.parts == (Raw(data=b"\x00\xff", media_type="image/png", filename="a.png"),)
+
+
+def test_keys_of_other_names_are_passed_over() -> None:
+    assert heard(jsonl(), b'{"type": "x", "delta": "so", "time": 3}') == [Delta(text="so")]
+
+
+@pytest.mark.parametrize(
+    ("line", "ending"),
+    [
+        ({"complete": "all"}, Complete(text="all")),
+        ({"complete": None}, Complete()),
+        ({"error": "no such order"}, Error(public="no such order")),
+        ({"interrupt": "which?"}, Interrupt(text="which?", questions=(Question(id="id-1", value="which?"),))),
+        ({"interrupt": {"a": 1}}, Interrupt(text='{"a":1}', questions=(Question(id="id-1", value={"a": 1}),))),
+        ({"delta": "x"}, None),
+    ],
+)
+def test_three_keys_say_how_the_run_ends(line: object, ending: Ending | None) -> None:
+    assert ending_of(line) == ending
+
+
+def test_the_first_ending_counts_and_nothing_after_it() -> None:
+    output = jsonl()
+    lines = b'{"complete": "a"}\n{"error": "b"}\n{"delta": "c"}\n{"delta": 5}\n'
+    assert heard(output, lines) == []
+    assert output.ending == Complete(text="a")
+
+
+def test_lines_that_are_no_events_are_ignored_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        lines = b'loading...\n5\n[]\nnull\n{"secret": 1}\n{"delta": "so"}\n' + b"[" * 5_000 + b"\n"
+        assert heard(jsonl(), lines) == [Delta(text="so")]
+    (record,) = caplog.records
+    assert record.getMessage() == "task t: the command writes lines that are no events; they are ignored"
+
+
+def test_a_line_is_read_even_if_a_byte_of_it_is_no_utf_8() -> None:
+    assert heard(jsonl(), b'{"delta": "a\xffb"}') == [Delta(text="a\ufffdb")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"delta": 5}',
+        b'{"delta": null}',
+        b'{"progress": []}',
+        b'{"complete": 1}',
+        b'{"error": ""}',
+        b'{"error": {}}',
+        b'{"artifact": "x"}',
+        b'{"artifact": {"parts": []}}',
+        b'{"delta": "a", "complete": "a"}',
+    ],
+)
+def test_a_piece_of_the_answer_that_cannot_be_understood_is_not_left_out(line: bytes) -> None:
+    with pytest.raises(AgentError):
+        heard(jsonl(), line)
+
+
+def test_a_line_may_be_so_long_and_no_longer() -> None:
+    around = len(b'{"delta":""}')
+    fits = b'{"delta":"' + b"a" * (MAX_LINE_BYTES - around) + b'"}'
+    assert len(text_of(heard(jsonl(), fits))) == MAX_LINE_BYTES - around
+    with pytest.raises(AgentError) as caught:
+        heard(jsonl(), fits + b" ")
+    assert str(MAX_LINE_BYTES) in caught.value.public
+
+
+@given(st.lists(texts), st.integers(1, 7))
+def test_json_lines_come_in_any_pieces(answer: list[str], size: int) -> None:
+    data = b"".join(json.dumps({"delta": text}).encode() + b"\n" for text in answer)
+    events = heard(jsonl(), *(data[at : at + size] for at in range(0, len(data), size)))
+    assert events == [Delta(text=text) for text in answer]
+
+
+@given(st.binary())
+def test_any_bytes_are_events_or_an_agents_error(data: bytes) -> None:
+    with suppress(AgentError):
+        heard(jsonl(), data)

@@ -1,0 +1,108 @@
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import ArtifactMade
+from llamon_agent.domain.message import Data, Part, Raw, Text, Url
+from llamon_agent.domain.task import Artifact
+
+
+class Model(BaseModel):
+    x: int
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Touchy:
+    """Cannot even be compared, as arrays cannot."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def model_dump(self, mode: str) -> object:
+        return {"mode": mode}
+
+
+def part_of(**part: Any) -> Part:
+    made = read_artifact({"parts": [part]}, new_id="new")
+    return made.artifact.parts[0]
+
+
+def test_an_artifact_has_a_name_a_description_and_parts_in_order() -> None:
+    said = {"name": "report", "description": "What I found.", "parts": [{"text": "a"}, {"data": {"n": 1}}]}
+    parts = (Text.of("a"), Data(data={"n": 1}))
+    assert read_artifact(said, new_id="new") == ArtifactMade(
+        artifact=Artifact(artifact_id="new", name="report", description="What I found.", parts=parts)
+    )
+
+
+@pytest.mark.parametrize("raw", [b"\x00\xff", "AP8="])
+def test_bytes_are_bytes_or_base64(raw: object) -> None:
+    assert part_of(bytes=raw, media_type="image/png", filename="a.png") == Raw(
+        data=b"\x00\xff", media_type="image/png", filename="a.png"
+    )
+
+
+def test_an_address_is_a_part_too() -> None:
+    assert part_of(url="https://x/a.pdf", media_type="application/pdf") == Url(
+        url="https://x/a.pdf", media_type="application/pdf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [(None, None), (False, False), ([1], [1]), (Model(x=1), {"x": 1}), (Touchy(), {"mode": "json"})],
+)
+def test_data_is_any_value_that_has_a_json_form(value: object, data: object) -> None:
+    assert part_of(data=value) == Data(data=data)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("x", "that is not valid."),
+        ({}, "that is not valid."),
+        ({"parts": "x"}, "that is not valid at parts."),
+        ({"parts": []}, "without parts."),
+        ({"parts": [{"text": 1}]}, "that is not valid at parts[0].text."),
+        ({"parts": [{"text": "a"}, {"bytes": "%%"}]}, "that is not valid at parts[1].bytes."),
+        ({"parts": [{"text": "a", "mimetype": "x/y"}]}, "that is not valid at parts[0]."),
+        ({"parts": [{"text": "a"}], "title": "x"}, "that is not valid."),
+        ({"parts": [{"media_type": "x/y"}]}, "at parts[0]: exactly one of text, data, bytes, url."),
+        ({"parts": [{"text": "a", "url": "b"}]}, "at parts[0]: exactly one of text, data, bytes, url."),
+        ({"parts": [{"text": "\ud800"}]}, "that cannot be sent."),
+    ],
+)
+def test_what_is_wrong_with_an_artifact_is_told_in_our_words(said: object, told: str) -> None:
+    with pytest.raises(AgentError, match=re.escape(told)) as raised:
+        read_artifact(said, new_id="new")
+    assert raised.value.public.startswith("The agent made an artifact ")
+
+
+@pytest.mark.parametrize("data", [object(), {"deep": {1, object()}}])
+def test_an_artifact_that_has_no_form_on_the_wire_is_none(data: object) -> None:
+    with pytest.raises(AgentError):
+        artifact_made(Artifact(artifact_id="a", parts=(Data(data=data),)))
+
+
+def test_values_become_plain_json() -> None:
+    assert json_of({"model": Model(x=1), "point": Point(2), "pair": (1, 2)}) == {
+        "model": {"x": 1},
+        "point": {"x": 2},
+        "pair": [1, 2],
+    }
+
+
+def test_a_value_without_a_json_form_is_the_agents_failure() -> None:
+    with pytest.raises(AgentError, match="neither text nor JSON"):
+        json_of(object())

@@ -1,0 +1,29 @@
+import pytest
+
+from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of
+
+
+@pytest.mark.parametrize(
+    ("part", "media_type"),
+    [
+        (Text.of("x"), "text/plain"),
+        (Text(text="# x", media_type="text/markdown"), "text/plain"),
+        (Data(data=1, media_type="application/vnd.acme+json"), "application/json"),
+        (Raw(data=b"x", media_type="image/png"), "image/png"),
+        (Url(url="https://x", media_type="IMAGE/PNG; q=1"), "image/png"),
+        (Raw(data=b"x"), "application/octet-stream"),
+        (Raw(data=b"x", media_type=""), "application/octet-stream"),
+        (Url(url="https://x/a.png", media_type="png"), "application/octet-stream"),
+    ],
+)
+def test_a_part_is_of_the_kind_that_it_says_or_is_known_to_be(part: Part, media_type: str) -> None:
+    assert media_type_of(part) == media_type
+
+
+@pytest.mark.parametrize("text", ["", "png", "image/", "/png", "image/*", "a/b/c", "im age/png", "image/" + "x" * 128])
+def test_what_is_no_media_type_has_no_essence(text: str) -> None:
+    assert essence(text) is None
+
+
+def test_parameters_and_case_do_not_matter() -> None:
+    assert essence(" Text/Plain ; charset=utf-8") == "text/plain"

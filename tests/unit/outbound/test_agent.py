@@ -1,0 +1,287 @@
+"""A remote agent, called over a real socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from starlette.responses import Response
+from tests.unit.cli.conftest import (
+    CARD,
+    Agent,
+    error,
+    message,
+    piece,
+    result,
+    silence,
+    status_update,
+    stream,
+    task,
+)
+from tests.unit.outbound.test_connection import OLD_CARD
+
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.events import Delta, Progress
+from llamon_agent.domain.message import Data
+from llamon_agent.domain.task import TaskState
+from llamon_agent.outbound.agent import RemoteAgent
+from llamon_agent.outbound.errors import (
+    NoSuchTask,
+    NotA2A,
+    NotAllowed,
+    Refused,
+    RemoteError,
+    TaskEnded,
+    TaskFailed,
+    TimedOut,
+    Unreached,
+)
+from llamon_agent.outbound.replies import Answer, Begun, RemoteEvent
+
+DONE = stream(task("WORKING"), piece("Hello", append=False), status_update("COMPLETED"))
+
+
+async def events_of(agent: Agent, text: str = "hi") -> list[RemoteEvent]:
+    return [event async for event in RemoteAgent(agent.origin).stream(text, context_id="c1")]
+
+
+def methods(agent: Agent) -> list[str]:
+    return [call.body["method"] for call in agent.calls]
+
+
+async def test_an_answer_is_asked_for_and_given(agent: Agent) -> None:
+    agent.says(DONE)
+    answer = await RemoteAgent(agent.origin, token="secret").ask("hi", context_id="c1")
+    assert (answer.text, answer.state, answer.task_id) == ("Hello", TaskState.COMPLETED, "t1")
+    [call] = agent.calls
+    assert (call.path, call.body["method"]) == ("/a2a", "SendStreamingMessage")
+    assert (call.message["parts"], call.message["contextId"]) == ([{"text": "hi"}], "c1")
+    assert call.headers["authorization"] == "Bearer secret"
+
+
+async def test_a_stream_tells_its_events_in_order(agent: Agent) -> None:
+    agent.says(
+        stream(
+            task("SUBMITTED"),
+            status_update("WORKING", message("Reading")),
+            piece("Hel", append=False),
+            piece("lo"),
+            status_update("COMPLETED"),
+        )
+    )
+    *events, answer = await events_of(agent)
+    assert events == [
+        Begun(task_id="t1", context_id="c1"),
+        Progress(text="Reading"),
+        Delta(text="Hel"),
+        Delta(text="lo"),
+    ]
+    assert isinstance(answer, Answer)
+
+
+async def test_an_agent_that_does_not_stream_is_asked_all_the_same(agent: Agent) -> None:
+    agent.cards = {"/.well-known/agent-card.json": {**CARD, "capabilities": {}}}
+    agent.says(result(task("COMPLETED", "Hello")))
+    assert (await RemoteAgent(agent.origin).ask("hi")).text == "Hello"
+    assert methods(agent) == ["SendMessage"]
+
+
+async def test_an_agent_of_old_is_spoken_to_in_its_dialect(agent: Agent) -> None:
+    agent.cards = {"/.well-known/agent.json": OLD_CARD}
+    agent.says(
+        result(
+            {
+                "kind": "task",
+                "id": "t1",
+                "contextId": "c1",
+                "status": {"state": "completed"},
+                "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "Hello"}]}],
+            }
+        )
+    )
+    answer = await RemoteAgent(agent.origin).ask("hi", context_id="c1", history=[("user", "first")])
+    assert answer.text == "Hello"
+    sent = agent.calls[0]
+    assert sent.body["method"] == "message/send"
+    [past] = sent.message["metadata"]["history"]
+    assert (past["kind"], past["role"], past["parts"]) == ("message", "user", [{"kind": "text", "text": "first"}])
+
+
+async def test_a_question_is_answered_by_its_id_in_its_task(agent: Agent) -> None:
+    asked = message("Delete?", {"data": {"questions": [{"id": "q1", "value": {"question": "Delete?"}}]}})
+    agent.says(stream(task("WORKING"), status_update("INPUT_REQUIRED", asked)), DONE)
+    remote = RemoteAgent(agent.origin)
+    question = await remote.ask("delete it", context_id="c1")
+    assert question.asks
+    assert question.question == "Delete?"
+    done = await remote.answer(question, True)
+    assert done.text == "Hello"
+    sent = agent.calls[1].message
+    assert (sent["taskId"], sent["contextId"]) == ("t1", "c1")
+    assert sent["parts"] == [{"data": {"answers": {"q1": True}}}]
+
+
+async def test_what_was_said_before_the_question_is_not_said_again(agent: Agent) -> None:
+    agent.says(
+        stream(task("WORKING"), piece("Let me see.", append=False), status_update("INPUT_REQUIRED", message("Sure?"))),
+        stream(task("WORKING", "Let me see."), piece("Done.", append=False, artifact="a1"), status_update("COMPLETED")),
+    )
+    remote = RemoteAgent(agent.origin)
+    asked = await remote.ask("go")
+    assert asked.text == "Let me see."
+    assert (await remote.answer(asked, "yes")).text == "Done."
+
+
+async def test_parts_are_sent_as_they_are(agent: Agent) -> None:
+    agent.says(DONE)
+    await RemoteAgent(agent.origin).ask([Data(data={"a": [True]})])
+    assert agent.calls[0].message["parts"] == [{"data": {"a": [True]}}]
+
+
+async def cut() -> AsyncIterator[bytes]:
+    """For the end of a stream that breaks."""
+    yield b""
+    raise ConnectionError
+
+
+async def test_a_stream_that_ends_early_is_taken_up_once_more(agent: Agent) -> None:
+    agent.says(
+        stream(task("WORKING"), piece("Hel", append=False)),
+        stream(task("WORKING", "Hello"), piece(" again"), status_update("COMPLETED")),
+    )
+    events = await events_of(agent)
+    assert events[1:4] == [Delta(text="Hel"), Delta(text="lo"), Delta(text=" again")]
+    assert methods(agent) == ["SendStreamingMessage", "SubscribeToTask"]
+
+
+async def test_a_stream_that_breaks_is_taken_up_once_more(agent: Agent) -> None:
+    agent.says(
+        stream(task("WORKING"), piece("Hel", append=False), then=cut),
+        stream(task("WORKING", "Hello"), status_update("COMPLETED")),
+    )
+    assert [event for event in await events_of(agent) if isinstance(event, Delta)] == [
+        Delta(text="Hel"),
+        Delta(text="lo"),
+    ]
+
+
+async def test_a_task_that_ended_meanwhile_is_looked_at(agent: Agent) -> None:
+    agent.says(stream(task("WORKING")), error(-32004, "it has ended"), result(task("COMPLETED", "Hello")["task"]))
+    assert (await RemoteAgent(agent.origin).ask("hi")).text == "Hello"
+    assert methods(agent) == ["SendStreamingMessage", "SubscribeToTask", "GetTask"]
+
+
+async def test_a_stream_that_breaks_twice_is_an_error(agent: Agent) -> None:
+    agent.says(stream(task("WORKING")), stream(task("WORKING")))
+    with pytest.raises(Unreached, match="lost"):
+        await RemoteAgent(agent.origin).ask("hi")
+    assert len(agent.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"),
+    [
+        (error(-32001, "which task?"), NoSuchTask, "which task?"),
+        (error(-32602, "params.x is bad"), Refused, "params.x is bad"),
+        (Response("", 401), NotAllowed, ""),
+        (Response("", 502), Unreached, ""),
+        (Response("", 404), NotA2A, ""),
+        (Response("<html>", media_type="text/html"), NotA2A, ""),
+        (result({"nonsense": 1}), NotA2A, ""),
+        (stream(), NotA2A, ""),
+    ],
+)
+async def test_a_refusal_is_told_by_its_kind(agent: Agent, reply: Any, kind: type[RemoteError], said: str) -> None:
+    agent.says(reply)
+    with pytest.raises(kind) as raised:
+        await RemoteAgent(agent.origin).ask("hi")
+    assert raised.value.said == said
+
+
+async def test_a_failed_task_is_an_error_that_has_what_was_said(agent: Agent) -> None:
+    agent.says(stream(task("WORKING"), piece("half", append=False), status_update("FAILED", message("out of paper"))))
+    with pytest.raises(TaskFailed) as raised:
+        await RemoteAgent(agent.origin).ask("hi")
+    assert (raised.value.answer.text, raised.value.said) == ("half", "out of paper")
+
+
+async def test_nobody_there_is_unreached() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(Unreached):
+        await RemoteAgent(f"http://127.0.0.1:{port}").ask("hi")
+
+
+async def test_an_agent_that_says_nothing_times_out(agent: Agent) -> None:
+    agent.says(stream(task("WORKING"), then=silence))
+    with pytest.raises(TimedOut):
+        await RemoteAgent(agent.origin, timeout_s=0.2).ask("hi")
+
+
+async def test_cancel_names_the_task(agent: Agent) -> None:
+    agent.says(result(task("CANCELED")["task"]))
+    await RemoteAgent(agent.origin).cancel("t1")
+    assert agent.calls[0].body["params"]["id"] == "t1"
+
+
+async def test_there_is_nothing_to_cancel_of_a_task_that_has_ended(agent: Agent) -> None:
+    agent.says(error(-32002, "too late"))
+    with pytest.raises(TaskEnded):
+        await RemoteAgent(agent.origin).cancel("t1")
+
+
+def reported(reason: str | None) -> Response:
+    told = {"history": {"seeded": 1, "skipped": 0, "reason": reason}} if reason else {}
+    return result({**task("COMPLETED")["task"], "metadata": told})
+
+
+@pytest.mark.parametrize(
+    ("reason", "again"), [("cold_start", True), ("thread_not_empty", False), ("not_supported", False), (None, False)]
+)
+async def test_history_is_sent_again_only_while_it_is_used(agent: Agent, reason: str | None, again: bool) -> None:
+    agent.says(DONE, reported(reason), DONE, reported(reason))
+    remote = RemoteAgent(agent.origin)
+    await remote.ask("one", context_id="c1", history=[("user", "before")])
+    await remote.ask("two", context_id="c1", history=[("user", "before")])
+    first, second = [call.message for call in agent.calls if "message" in call.body["params"]]
+    assert first["metadata"]["history"][0]["parts"] == [{"text": "before"}]
+    assert ("metadata" in second) is again
+
+
+async def test_another_context_gets_its_history(agent: Agent) -> None:
+    agent.says(DONE, reported("thread_not_empty"), DONE, reported("cold_start"))
+    remote = RemoteAgent(agent.origin)
+    await remote.ask("one", context_id="c1", history=[("user", "before")])
+    await remote.ask("two", context_id="c2", history=[("user", "before")])
+    assert "metadata" in agent.calls[2].message
+
+
+async def test_without_history_nothing_more_is_asked(agent: Agent) -> None:
+    agent.says(DONE)
+    await RemoteAgent(agent.origin).ask("hi", history=[("system", "be kind")])
+    assert "metadata" not in agent.calls[0].message
+    assert len(agent.calls) == 1
+
+
+async def test_a_card_is_fetched_once_and_anew_after_trouble(agent: Agent) -> None:
+    agent.says(DONE, DONE, Response("", 404), DONE)
+    remote = RemoteAgent(agent.origin)
+    await remote.ask("one")
+    await remote.ask("two")
+    assert len(agent.fetched) == 1
+    with pytest.raises(NotA2A):
+        await remote.ask("three")
+    await remote.ask("four")
+    assert len(agent.fetched) == 2
+
+
+def test_it_belongs_to_no_event_loop(agent: Agent) -> None:
+    agent.says(DONE)
+    remote = RemoteAgent(agent.origin)
+    assert [asyncio.run(remote.ask("hi")).text for _ in range(2)] == ["Hello", "Hello"]
+
+
+def test_a_token_that_no_header_can_carry_is_a_mistake_of_configuration() -> None:
+    with pytest.raises(ConfigError):
+        RemoteAgent("http://127.0.0.1:1", token="a\nb")

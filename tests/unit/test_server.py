@@ -1,0 +1,96 @@
+import asyncio
+import os
+import signal
+import socket
+import threading
+
+import pytest
+
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.server import leaving_threads_behind, listening, reloading_on_hangup
+
+
+async def test_a_hangup_reloads_and_one_that_comes_meanwhile_is_not_lost() -> None:
+    begun, goes_on, twice = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    count = 0
+
+    async def reload() -> None:
+        nonlocal count
+        count += 1
+        begun.set()
+        await goes_on.wait()
+        if count == 2:
+            twice.set()
+
+    async with asyncio.timeout(5), reloading_on_hangup(reload):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await begun.wait()
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert count == 1
+        goes_on.set()
+        await twice.wait()
+
+
+async def test_leaving_ends_a_reload_that_is_under_way() -> None:
+    begun = asyncio.Event()
+    ended: list[BaseException] = []
+
+    async def reload() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as exc:
+            ended.append(exc)
+            raise
+
+    async with asyncio.timeout(5), reloading_on_hangup(reload):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await begun.wait()
+    assert len(ended) == 1
+
+
+async def test_a_terminal_that_is_closed_is_no_reload(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = iter([True, False])
+    monkeypatch.setattr(os, "isatty", lambda _descriptor: next(terminal))
+    gone = asyncio.Event()
+
+    async def reload() -> None:
+        raise AssertionError
+
+    async with asyncio.timeout(5), reloading_on_hangup(reload, gone.set):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await gone.wait()
+
+
+def test_a_thread_that_ends_in_time_leaves_the_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with leaving_threads_behind(60):
+        pass
+    assert ended == []
+
+
+def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = threading.Event()
+    codes: list[int] = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+        left.set()
+
+    monkeypatch.setattr(os, "_exit", leave)
+    with leaving_threads_behind(0.001):
+        assert left.wait(5)
+    assert codes == [0]
+
+
+def test_a_port_that_is_taken_is_told_with_the_remedy() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with (
+            pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .* choose another"),
+            listening("127.0.0.1", port),
+        ):
+            pass
+    assert isinstance(listener, socket.socket)
+    assert listener.fileno() == -1
