@@ -17,12 +17,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llamon_agent.config import EdgeConfig, Served
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
 from llamon_agent.edge_routes import Offered, edge_routes
+from llamon_agent.inbound.a2a.http import RpcApp
 from llamon_agent.langgraph_json import read_project
 from llamon_agent.runs.ports import Agent, Runtime
 from llamon_agent.runs.service import RunService
@@ -84,6 +86,7 @@ class Edge:
         self._leaving: set[asyncio.Task[None]] = set()
         self._changing = asyncio.Lock()
         self._app: ASGIApp = Starlette()
+        self._calls: dict[str, ASGIApp] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,7 +100,10 @@ class Edge:
             await asyncio.wait(self._leaving)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        # Calls are what there is most of: their paths are found at once, however many agents there are.
+        is_call = scope["type"] == "http" and scope["method"] == "POST"
+        app = self._calls.get(scope["path"], self._app) if is_call else self._app
+        await app(scope, receive, send)
 
     async def serve(self, config: EdgeConfig) -> None:
         """Serve what this configuration says from now on. Raises: ConfigError, and then nothing has changed."""
@@ -182,7 +188,10 @@ class Edge:
             defaults=self._defaults,
             gone=[name for name in self._names if name not in names],
         )
-        self._app = Starlette(routes=edge_routes(config.a2a, offered, self.runs, started_s=time.time()))
+        routes = edge_routes(config.a2a, offered, self.runs, started_s=time.time())
+        self._app = Starlette(routes=routes)
+        calls = [(route.path, route.app) for route in routes if isinstance(route, Route)]
+        self._calls = {path: app for path, app in reversed(calls) if isinstance(app, RpcApp)}
         for one in replaced:
             self._retire(one)
 
