@@ -1,4 +1,4 @@
-"""What the mission's documents promise: names that must stay importable and spelled exactly so."""
+"""Names that hosts and their authors rely on: they must stay importable and spelled exactly so."""
 
 import inspect
 import subprocess

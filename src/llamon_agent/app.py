@@ -6,6 +6,7 @@ Adapters are imported when an agent needs them, so that an edge without LangGrap
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -112,8 +113,16 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Call
 
             server = Server(edge, edge.runs, ready)
             async with reloading_on_hangup(reload, server.stop):
-                with stopping_on_signals(server):
+                with stopping_on_signals(server, _end_commands):
                     await server.serve(sockets=[listener])
+
+
+def _end_commands() -> None:
+    """Commands must not outlive an edge that ends at once."""
+    if "llamon_agent.adapters.process.child" in sys.modules:
+        from llamon_agent.adapters.process.child import kill_all
+
+        kill_all()
 
 
 async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> TaskStore:

@@ -29,11 +29,14 @@ from llamon_agent.config_values import (
     Tokens,
 )
 from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider, Skill
-from llamon_agent.langgraph_json import is_project
+from llamon_agent.langgraph_json import agent_key, is_project
 from llamon_agent.runs.ports import Target
 
 ENV_PREFIX = "LLAMON_"
 ENV_DELIMITER = "__"
+
+_NAMELESS = "default"
+"""The key of an agent that nobody named and whose target has no name that could stand in a URL."""
 
 Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
@@ -164,6 +167,8 @@ class ModelConfig(_Section):
     """Whether the provider is asked for its answer piece by piece; off for a server that cannot do that."""
     max_retries: Annotated[int, Field(ge=0, le=10)] = 2
     """How often a call that was refused for load or lost on the way is tried again."""
+    max_calls: Annotated[int, Field(ge=1)] = 50
+    """How often a run may call the model, which it does once more after its tools; then its task fails."""
 
 
 class ProcessConfig(_Section):
@@ -179,8 +184,9 @@ class ProcessConfig(_Section):
     """The names of the environment variables that the command may see."""
     max_output_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
     """How much a command may write before it is stopped and its task fails."""
-    kill_after_s: Annotated[float, Field(gt=0, le=9)] = 5.0
-    """How many seconds a command has to end when it is asked to, before it is killed. A run has 10 in all."""
+    kill_after_s: Annotated[float, Field(gt=0, le=1.5)] = 1.5
+    """How many seconds a command has to end when it is asked to, before it is killed. At most 1.5, since a stopping
+    edge gives its runs 2 in all."""
 
 
 class AgentConfig(_Section):
@@ -335,13 +341,19 @@ class EdgeConfig(BaseSettings):
     def served(self) -> tuple[Served, ...]:
         """The agents, each complete, the default one first."""
         if not self.agents:
-            return (_served(self, "default", AgentConfig(), name=_short_name(self.a2a)),)
+            name = _short_name(self.a2a)
+            return (_served(self, agent_key(name) or _NAMELESS, AgentConfig(), name=name),)
         keys = sorted(self.agents, key=lambda key: key != self.a2a.agent)
         return tuple(_served(self, key, self.agents[key], name=key) for key in keys)
 
 
 def _short_name(a2a: A2aConfig) -> str:
-    """A name for an agent that nobody named: the model's, or the last part of its target's module or file."""
+    """A name for an agent that nobody named: the model's, or the last part of its target's module or file.
+
+    As a key it keeps the agent's tasks and threads apart from those of the next one that is served in this folder.
+    """
+    if a2a.adapter in ("process", "echo"):
+        return a2a.adapter
     if a2a.adapter == "model":
         return (a2a.target or "").partition(":")[2] or a2a.adapter
     module = (a2a.target or a2a.adapter).rpartition(":")[0] or a2a.adapter

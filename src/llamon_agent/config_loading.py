@@ -2,11 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Set
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from llamon_agent.config import ENV_DELIMITER, ENV_PREFIX, AgentConfig, EdgeConfig
@@ -16,6 +18,12 @@ from llamon_agent.config_values import RESERVED_PATHS, is_import_path
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.langgraph_json import Project, is_project, read_project
 from llamon_agent.runs.ports import Target
+
+_OTHER_VARIABLES = ("token", "context_id", "session_id", "task_id")
+"""Variables of our prefix that set no key: the client's token, and what a command of the process adapter is told."""
+
+_SERVICE = re.compile(r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)=.*|[A-Z0-9_]+_PORT=\w+://.*")
+"""What Kubernetes tells every container of a service, which may be called llamon, too. Source: its page on services."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
@@ -27,34 +35,64 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
     Raises: ConfigError, naming every problem that was found, one a line.
     """
     file = read_file(path) if path else Source(name="command line", values={}, lines={})
-    environment = Source(name="environment", values=_environment(), lines={}, variable=_variable)
+    variables, strangers = _environment(), _strangers()
+    environment = Source(
+        name="environment", values={**variables, **dict.fromkeys(strangers)}, lines={}, variable=_variable
+    )
     flags = Source(name="command line", values=dict(overrides), lines={})
     sources = (flags, environment, file)
-    project = _project_of(_merged(_filled(file.values), environment.values, flags.values))
+    project = _project_of(_merged(_filled(file.values), variables, flags.values))
     graphs = project.agents if project else {}
     in_file = _freed(_filled(file.values), flags.values, graphs.keys())
-    layers = ({"agents": graphs} if graphs else {}, in_file, environment.values, flags.values)
+    layers = ({"agents": graphs} if graphs else {}, in_file, variables, flags.values)
+    unknown = [Problem((name,), _no_variable(name)) for name in strangers]
     try:
         config = EdgeConfig(**_merged(*layers))
     except ValidationError as exc:
-        raise ConfigError(explain(problems_in(exc, EdgeConfig), sources)) from exc
-    if problems := _contradictions(config):
+        raise ConfigError(explain([*unknown, *problems_in(exc, EdgeConfig)], sources)) from exc
+    if problems := [*unknown, *_contradictions(config)]:
         raise ConfigError(explain(problems, sources))
     return config
 
 
 def _environment() -> dict[str, Any]:
-    """What the environment sets. A misspelt section is kept, to be told as a problem."""
-    names = (name.removeprefix(ENV_PREFIX) for name in os.environ if name.startswith(ENV_PREFIX))
-    sections = {name.partition(ENV_DELIMITER)[0].lower() for name in names if ENV_DELIMITER in name}
-    unknown = dict.fromkeys(sections - EdgeConfig.model_fields.keys())
+    """What the environment sets."""
     try:
-        return {**EnvSettingsSource(EdgeConfig)(), **unknown}
+        return EnvSettingsSource(EdgeConfig)()
     except SettingsError as exc:
         raise ConfigError(
             f"environment: a {ENV_PREFIX} variable that takes a list or a section is not valid JSON; "
             f"set single keys instead, such as {_variable(('a2a', 'listen'))}"
         ) from exc
+
+
+def _strangers() -> list[str]:
+    """The variables of our prefix, without it, that are of no section. One of them may have been meant to lock a door.
+
+    Source: names of variables are read without regard to case, as by pydantic-settings.
+    """
+    prefix = ENV_PREFIX.lower()
+    ours = [
+        name.lower().removeprefix(prefix)
+        for name, value in os.environ.items()
+        if name.lower().startswith(prefix) and not _SERVICE.fullmatch(f"{name}={value}")
+    ]
+    sections = EdgeConfig.model_fields.keys()
+    return [name for name in ours if name not in _OTHER_VARIABLES and name.partition(ENV_DELIMITER)[0] not in sections]
+
+
+def _no_variable(name: str) -> str:
+    keys = [f"{section}{ENV_DELIMITER}{key}" for section in ("a2a", "data", "logging") for key in _keys_of(section)]
+    near = get_close_matches(name, [*keys, *_OTHER_VARIABLES], n=1)
+    hint = f"did you mean {_variable((near[0],))}?" if near else f"a key is set as {_variable(('section', 'key'))}"
+    return f"is not a known key; {hint}"
+
+
+def _keys_of(section: str) -> Iterable[str]:
+    model = EdgeConfig.model_fields[section].annotation
+    assert isinstance(model, type)
+    assert issubclass(model, BaseModel)
+    return model.model_fields
 
 
 def _variable(path: tuple[str | int, ...]) -> str:
@@ -123,11 +161,12 @@ def _name_problems(config: EdgeConfig) -> Iterator[Problem]:
 
 def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
     """Agents whose paths are the edge's own."""
-    for name in config.agents if config.a2a.path == "/" else ():
+    if config.a2a.path != "/":
+        return
+    for name in [served.target.name for served in config.served()]:
         if f"/{name}" in RESERVED_PATHS:
-            yield Problem(
-                ("agents", name), f"would answer at /{name}, which the edge uses itself; set another a2a.path"
-            )
+            path = ("agents", name) if name in config.agents else ("a2a", "target")
+            yield Problem(path, f"would answer at /{name}, which the edge uses itself; set another a2a.path")
 
 
 def _target_problem(config: EdgeConfig, target: Target) -> Problem | None:

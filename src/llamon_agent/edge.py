@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import TracebackType
 from typing import Any, Self
 
@@ -109,9 +109,8 @@ class Edge:
         """Serve what this configuration says from now on. Raises: ConfigError, and then nothing has changed."""
         async with self._changing:
             config = self._within_process(config)
-            if config.a2a.project is not None:
-                read_project(config.a2a.project).move_in()
-            hosted = await self._hosts(config)
+            with _moved_into(config):
+                hosted = await self._hosts(config)
             self._take_over(config, hosted)
 
     async def reload(self, load: Callable[[], EdgeConfig]) -> EdgeConfig | None:
@@ -210,3 +209,9 @@ class Edge:
         self._leaving.discard(leaving)
         if not leaving.cancelled() and (error := leaving.exception()):
             logger.error("an agent could not be closed properly", exc_info=error)
+
+
+def _moved_into(config: EdgeConfig) -> AbstractContextManager[None]:
+    """While its agents are opened: at home in the project that is the target, if one is. Raises: ConfigError."""
+    project = config.a2a.project
+    return nullcontext() if project is None else read_project(project).moved_in()

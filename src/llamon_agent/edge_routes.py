@@ -103,7 +103,7 @@ def _routed(
     if a2a.routing is None and not earlier:
         return endpoints[name]
     key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
-    routing = Routing(runs, default=name, key=key, allow=allow, also=earlier)
+    routing = Routing(runs, default=name, key=key, allow=allow, also=earlier, gone=offered.gone)
     return _endpoint(runs, default, routing=routing, others=endpoints)
 
 

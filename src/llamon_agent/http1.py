@@ -20,3 +20,10 @@ class NoUpgrades(HttpToolsProtocol):
         if b"pgrade" in data or b"PGRADE" in data:  # cheap, as nearly no request has one
             data = _UPGRADE.sub(b"\r\nX-Upgrade:", data)
         super().data_received(data)
+
+    def shutdown(self) -> None:
+        """The server stops: let go of a caller whose request is not whole, as it may never be. Others are answered."""
+        began = self.cycle is not None  # it is None before the first request, whatever its type says
+        if began and self.cycle.more_body and not self.cycle.response_complete:
+            self.transport.close()
+        super().shutdown()

@@ -1,17 +1,20 @@
 """A project of the LangGraph command line, served as its `langgraph.json` stands: each graph becomes an agent.
 
 Reading the file is one thing, and pure: `read_project` tells what is in it and everything that is wrong. Moving in is
-another: `Project.move_in` makes the project's modules importable and its environment known, as the LangGraph server
-does before it imports a graph. Paths are relative to the file's folder.
+another: `Project.moved_in` makes the project's modules importable and its environment known, as the LangGraph server
+does before it imports a graph, and takes that back when the graphs cannot be had. Paths are relative to the file's
+folder.
 
 Source: the configuration file reference of langgraph-cli 0.4.
 """
 
+import codecs
 import logging
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -44,11 +47,17 @@ _OURS = "LLAMON_"
 """What our own variables begin with. They are read before a project's are known, so these would count from a reload on.
 """
 
+_ODD = "{!r} cannot be a variable: its name is empty or holds '=', or a NUL is in it or its value"
+
 _USED = frozenset({"dependencies", "env", "graphs"})
 _SCRIPTS = frozenset({".cjs", ".cts", ".js", ".mjs", ".mts", ".ts"})
 _TARGET = re.compile(r"[^:]+:[A-Za-z_][\w.]*")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PROJECT_FILES = ("pyproject.toml", "setup.py")
+
+
+_set_here: dict[str, str] = {}
+"""The variables that projects have set in this process, which a reload may therefore change."""
 
 
 def is_project(target: str) -> bool:
@@ -72,29 +81,44 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     unused: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
 
-    def move_in(self) -> None:
-        """Make the project's modules importable and its environment known; what is set already stays."""
-        for folder in self.folders:
-            if str(folder) not in sys.path:
-                sys.path.insert(0, str(folder))
+    @contextmanager
+    def moved_in(self) -> Iterator[None]:
+        """Make the project's modules importable and its environment known, for good unless the context raises.
+
+        Variables that are set already stay, but for those that a project has set before.
+        Raises: ConfigError: the file of the environment cannot be used; nothing has changed then.
+        """
         variables = self._variables()
-        for name, value in variables.items():
-            if not name.startswith(_OURS):
-                os.environ.setdefault(name, value)
-        if ours := [name for name in variables if name.startswith(_OURS)]:
-            logger.warning("%s: env cannot configure this edge; passed over: %s", self.file, ", ".join(ours))
-        self._tell()
+        self._tell(variables)
+        wanted = {name: value for name, value in variables.items() if not name.startswith(_OURS) and _may_set(name)}
+        before = {name: os.environ.get(name) for name in wanted}
+        folders = [str(folder) for folder in self.folders if str(folder) not in sys.path]
+        sys.path[:0] = reversed(folders)
+        os.environ.update(wanted)
+        try:
+            yield
+        except BaseException:
+            sys.path[:] = [place for place in sys.path if place not in folders]
+            for name, value in before.items():
+                _restore(name, value)
+            raise
+        _set_here.update(wanted)
 
     def _variables(self) -> dict[str, str]:
         if isinstance(self.env, dict):
             return self.env
-        if not self.env.is_file():
+        if not self.env.exists():
             logger.warning("%s: env names %s, which is not there; no variable is set from it", self.file, self.env)
             return {}
-        return {name: value for name, value in dotenv_values(self.env).items() if value is not None}
+        variables = _read_variables(self.file, self.env)
+        if odd := [name for name, value in variables.items() if not _is_variable(name, value)]:
+            raise ConfigError(f"{self.file}: env names {self.env}, in which {_ODD.format(odd[0])}")
+        return variables
 
-    def _tell(self) -> None:
+    def _tell(self, variables: Mapping[str, str]) -> None:
         """What a person must know who moves a project here."""
+        if ours := [name for name in variables if name.startswith(_OURS)]:
+            logger.warning("%s: env cannot configure this edge; passed over: %s", self.file, ", ".join(ours))
         if self.unused:
             logger.warning("%s: not used by this edge: %s", self.file, ", ".join(self.unused))
         if "auth" in self.unused:
@@ -130,7 +154,7 @@ def read_project(file: Path) -> Project:
 
 def _read_object(file: Path) -> Mapping[str, Any]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(file.read_bytes().removeprefix(codecs.BOM_UTF8), type=dict[str, Any])
     except FileNotFoundError as exc:
         raise ConfigError(f"{file}: there is no such file") from exc
     except OSError as exc:
@@ -156,7 +180,7 @@ def _agents(graphs: Any, folder: Path, problems: list[str]) -> tuple[dict[str, d
             )
         elif Path(target.partition(":")[0]).suffix in _SCRIPTS:
             foreign.append(name)
-        elif (key := _agent_key(name)) in agents or not key:
+        elif (key := agent_key(name)) in agents or not key:
             problems.append(f"graphs.{name} needs a name of its own of letters, digits, - and _; {key!r} is not one")
         else:
             agents[key] = _agent(name, key, _absolute(target, folder), description)
@@ -174,9 +198,9 @@ def _agent(name: str, key: str, target: str, description: object) -> dict[str, s
     return agent
 
 
-def _agent_key(name: str) -> str:
+def agent_key(name: str) -> str:
     """A graph's name as it may stand in a URL."""
-    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63]
+    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63].rstrip("-_")
 
 
 def _absolute(target: str, folder: Path) -> str:
@@ -208,14 +232,47 @@ def _importable(place: Path) -> Iterator[Path]:
 
 def _env(env: Any, folder: Path, problems: list[str]) -> Path | dict[str, str]:
     if isinstance(env, str):
-        return folder / env
+        return folder / env if env else {}
     if isinstance(env, dict):
-        return {
+        variables = {
             name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
             for name, value in env.items()
         }
+        problems.extend(
+            f"env: {_ODD.format(name)}" for name, value in variables.items() if not _is_variable(name, value)
+        )
+        return variables
     problems.append("env must be a file's name or an object of variables")
     return {}
+
+
+def _read_variables(file: Path, env: Path) -> dict[str, str]:
+    """The variables in a file. Raises: ConfigError, which names both files."""
+    try:
+        with env.open(encoding="utf-8-sig") as stream:
+            found = dotenv_values(stream=stream)
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: env names {env}, which is not UTF-8: save it as that") from exc
+    except OSError as exc:
+        raise ConfigError(f"{file}: env names {env}, which cannot be read; look at its type and permissions") from exc
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_variable(name: str, value: str) -> bool:
+    """Whether an environment can hold this. Source: POSIX.1-2024, Base Definitions §8.1."""
+    return bool(name) and "=" not in name and "\0" not in name + value
+
+
+def _may_set(name: str) -> bool:
+    """Whether a variable is unset, or is as a project has set it."""
+    return name not in os.environ or os.environ[name] == _set_here.get(name)
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def _is_installed(package: str) -> bool:

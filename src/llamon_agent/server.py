@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _DRAIN_S = 6.0
 """How long a stopping edge lets its runs finish, before it ends them."""
 
-_STOP_WITHIN_S = 2.0
+STOP_WITHIN_S = 2.0
 """How long a run then has to stop. Together with what connections get this is below the 10 s of most supervisors."""
 
 
@@ -65,18 +65,19 @@ class Server(uvicorn.Server):
             self._ready(port)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._runs.drain(_DRAIN_S, stop_within_s=_STOP_WITHIN_S)
+        await self._runs.drain(_DRAIN_S, stop_within_s=STOP_WITHIN_S)
         await super().shutdown(sockets)
 
 
 @contextlib.contextmanager
-def stopping_on_signals(server: Server) -> Iterator[None]:
-    """The first signal stops the server gracefully, a second one the process at once."""
+def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """The first signal stops the server gracefully, a second one the process at once, right after `at_once`."""
     loop = asyncio.get_running_loop()
 
     def stop(number: signal.Signals) -> None:
         if server.should_exit:
             logger.warning("%s once more: ended at once; what was working is found at the next start", number.name)
+            at_once()
             os._exit(128 + number)
         logger.info("%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, _DRAIN_S)
         server.stop()

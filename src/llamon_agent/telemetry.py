@@ -14,13 +14,8 @@ from typing import Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-TASK = "task_id"
-CONTEXT = "context_id"
-RUN = "run_id"
-AGENT = "agent"
-METHOD = "method"
-KEYS = (TASK, CONTEXT, RUN, AGENT, METHOD)
-"""What a log line may carry beside its text."""
+KEYS = ("task_id", "context_id", "agent")
+"""What a log line may carry beside its text; `Task.log_ids` gives them."""
 
 _OUR_LOGGER = "llamon_agent"
 _BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")

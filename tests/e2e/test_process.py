@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import select
 import signal
 import socket
 from http.client import HTTPResponse
@@ -67,6 +69,45 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
         await asyncio.to_thread(edge.await_line, "stopping")
         edge.process.send_signal(signal.SIGTERM)
         assert edge.process.wait(3) == 128 + signal.SIGTERM
+
+
+async def test_a_command_does_not_outlive_an_edge_that_is_ended_at_once(tmp_path: Path) -> None:
+    (tmp_path / "stubborn.sh").write_text("trap '' TERM; echo $$ > pid; echo working; while :; do sleep 1; done")
+    config = tmp_path / "edge.yaml"
+    config.write_text(
+        "a2a: {adapter: process, target: sh stubborn.sh}\n"
+        f"agents: {{stubborn: {{process: {{folder: {json.dumps(str(tmp_path))}}}}}}}\n"
+    )
+    with running_edge("--config", str(config), "--ephemeral", data=tmp_path / "data") as edge:
+        async with asyncio.timeout(20), connected(edge.url, "1.0", streaming=True) as client:
+            async for event in client.send_message(saying("go")):
+                if event.HasField("artifact_update"):
+                    break
+        command = os.pidfd_open(int((tmp_path / "pid").read_text()))
+        edge.process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(edge.await_line, "stopping")
+        edge.process.send_signal(signal.SIGTERM)
+        assert edge.process.wait(3) == 128 + signal.SIGTERM
+        ended, _, _ = select.select([command], [], [], 5)
+        os.close(command)
+    assert ended
+
+
+async def test_a_body_that_is_half_there_does_not_keep_a_stopping_edge_nor_break_it(tmp_path: Path) -> None:
+    with running_edge("./examples/demo_agent.py:graph", "--ephemeral", data=tmp_path / "data") as edge:
+        host, port = edge.url.removeprefix("http://").split(":")
+        _answer, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"POST /a2a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        healthy, other = await asyncio.open_connection(host, int(port))
+        other.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await healthy.readuntil(b"}")  # the edge has heard the first one by then
+        edge.process.send_signal(signal.SIGTERM)
+        assert edge.process.wait(20) == 0
+        writer.close()
+        other.close()
+    assert "Traceback" not in edge.log.read_text()
+    assert "Cancel" not in edge.log.read_text()
 
 
 @pytest.mark.parametrize("upgrade", ["h2c", "websocket"])

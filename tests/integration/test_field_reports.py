@@ -102,7 +102,7 @@ async def test_5_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> N
 
 @pytest.mark.parametrize("at_once", [False, True])
 async def test_18_one_message_id_twice_is_two_turns_and_neither_replaces_the_other(at_once: bool) -> None:
-    """Also M15: add_messages replaces a message by one of the same id, in its place. Source: design, section 4.9."""
+    """add_messages replaces a message by one of the same id, in its place, and hosts reuse ids."""
     async with answering(repeat) as endpoint:
         sends = [told(endpoint, text, messageId="same", contextId="c1") for text in ("one", "two")]
         (one, _), (two, _) = await asyncio.gather(*sends) if at_once else [await send for send in sends]

@@ -218,7 +218,7 @@ async def test_an_image_in_a_graphs_answer_is_an_artifact_beside_its_text(dialec
     text = {"parts": [text_part(dialect, "Here it is.")]}
     async with graph_behind(chat_graph(model(AIMessage(IMAGE)), InMemorySaver())) as endpoint:
         task = await send(endpoint, dialect, [text_part(dialect, "draw")])
-    assert without_ids(task["artifacts"]) == [image, text]
+    assert without_ids(task["artifacts"]) == [text, image]
     assert "secret thought" not in str(task)
 
 

@@ -12,11 +12,13 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 from tests.model_server import (
+    Connection,
     ModelServer,
     Reply,
     answer,
     calls,
     chunk,
+    completion,
     dropping,
     error,
     hanging,
@@ -27,7 +29,7 @@ from tests.model_server import (
 )
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.model.endings import CUT_OFF, NO_CALL, TOO_MUCH, WITHHELD
+from llamon_agent.adapters.model.endings import CUT_OFF, NO_CALL, NOTHING, REFUSAL, TOO_MUCH, WITHHELD
 from llamon_agent.adapters.model.failures import (
     BROKE_OFF,
     BUSY,
@@ -164,8 +166,36 @@ async def test_a_window_bounds_what_the_model_is_given(server: ModelServer) -> N
     assert caller.asked() == ["user: q2"]
 
 
-async def test_a_model_that_says_it_is_done_without_a_word_is_believed(caller: Caller) -> None:
-    assert told(await caller.say("hi", answer())) == (TaskState.COMPLETED, "", "")
+async def test_no_answer_is_a_failure_as_a_refusal_in_a_stream_looks_like_one(caller: Caller) -> None:
+    refusal = stream_of(chunk({"content": None, "refusal": "I will not."}), chunk({}, "stop"), "data: [DONE]\n\n")
+    assert told(await caller.say("hi", refusal)) == (TaskState.FAILED, "", NOTHING)
+    assert told(await caller.say("hi", answer())) == (TaskState.FAILED, "", NOTHING)
+
+
+async def test_a_refusal_in_one_piece_is_told(server: ModelServer) -> None:
+    async with talking(server, streaming=False) as caller:
+
+        async def refuse(connection: Connection) -> None:
+            await connection.head(200, "application/json")
+            message = {"content": None, "refusal": "I will not."}
+            await connection.write(completion(message, "stop"), more=False)
+
+        assert told(await caller.say("hi", refuse)) == (TaskState.FAILED, "", REFUSAL)
+
+
+async def test_after_a_tool_a_model_may_have_nothing_to_say(server: ModelServer) -> None:
+    async with talking(server, tools=TOOLS) as caller:
+        task = await caller.say("read", tool_call("read_note", '{"name": "x"}'), answer())
+    assert told(task) == (TaskState.COMPLETED, "", "")
+
+
+async def test_a_circle_of_tool_calls_ends_and_the_conversation_goes_on(server: ModelServer) -> None:
+    async with talking(server, tools=TOOLS, max_calls=2) as caller:
+        circle = [tool_call("read_note", '{"name": "x"}')] * 3
+        state, _, public = told(await caller.say("read", *circle))
+        assert (state, len(server.requests)) == (TaskState.FAILED, 2)
+        assert "called 2 times" in public
+        assert told(await caller.say("again", answer("Hello"))) == (TaskState.COMPLETED, "Hello", "")
 
 
 async def test_a_tool_is_called_and_its_result_reaches_the_model(server: ModelServer) -> None:

@@ -1,4 +1,4 @@
-"""How a request becomes a run, and a run a task: a test for each row of what the mission promises, in its words.
+"""How a request becomes a run, and a run a task: a test for each row of what is promised, in its words.
 
 The agent is scripted and everything around it is real: configuration, endpoint, both dialects, run service.
 """
@@ -162,7 +162,7 @@ async def test_delta_events_accumulate_in_one_text_artifact(tmp_path: Path) -> N
 async def test_artifact_events_stay_beside_the_text(tmp_path: Path) -> None:
     made = ArtifactMade(artifact=Artifact(artifact_id="a", name="notes", parts=(Text.of("noted"),)))
     async with edge(tmp_path, [Delta(text="Hi"), made, Delta(text="!"), Complete()]) as it:
-        assert text_of(await it.call("message/send", old())) == [["noted"], ["Hi!"]]
+        assert text_of(await it.call("message/send", old())) == [["Hi!"], ["noted"]]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """History seeding from the wire to the model: a real graph, a real checkpointer, and what the model was really given.
 
 Each scenario is a conversation as a host has it: what it sends, and which messages the model must then see. Both
-checkpointers and both dialects must agree. Source: design, section 5; field reports 1, 3, 8, 29.
+checkpointers and both dialects must agree. See docs/history.md; field reports 1, 3, 8, 29.
 """
 
 import asyncio

@@ -133,7 +133,7 @@ def test_a_token_is_never_shown(load: Load) -> None:
 def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
     (served,) = load("a2a: {target: 'my.pkg.bot:graph', session_id: 's-{context_id}', timeout: 5}").served()
     assert served.target == Target(
-        name="default", adapter="langgraph", target="my.pkg.bot:graph", session_id="s-{context_id}", timeout_s=5.0
+        name="bot", adapter="langgraph", target="my.pkg.bot:graph", session_id="s-{context_id}", timeout_s=5.0
     )
     assert served.profile == Profile(
         name="bot", description="bot, an agent that answers over A2A.", version="1.0.0", skills=()
@@ -152,6 +152,21 @@ def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
 )
 def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
     assert load(f"a2a: {a2a}").served()[0].profile.name == name
+
+
+@pytest.mark.parametrize(
+    ("a2a", "key"),
+    [
+        ("{adapter: echo}", "echo"),
+        ("{target: './graphs/Demo Agent.py:graph'}", "demo-agent"),
+        ("{adapter: model, target: 'openai:gpt-5.1'}", "gpt-5-1"),
+        ("{adapter: process, target: 'python3 -u agent.py --url http://h'}", "process"),
+        ("{target: './요원.py:graph'}", "default"),
+    ],
+)
+def test_its_key_is_that_name_as_a_url_can_hold_it(load: Load, a2a: str, key: str) -> None:
+    """So that two that are served in one folder, one after the other, do not see each other's tasks and threads."""
+    assert load(f"a2a: {a2a}").served()[0].target.name == key
 
 
 def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
@@ -239,12 +254,16 @@ def test_a_flag_for_the_target_means_the_default_agent_and_no_other(load: Load) 
     ("text", "problem"),
     [
         ("a2a: {adapter: echo, agent: c}\nagents: {a: {}, b: {}}", "1: a2a.agent names no agent; there are a, b"),
-        ("a2a: {adapter: echo, agent: c}", "1: a2a.agent names no agent; there are default"),
+        ("a2a: {adapter: echo, agent: c}", "1: a2a.agent names no agent; there are echo"),
         (
             "a2a:\n  adapter: echo\n  routing: {allow: [a, c]}\nagents: {a: {}, b: {}}",
             "3: a2a.routing.allow names no agent by c; there are a, b",
         ),
         ("a2a:\n  adapter: echo\n  routing: {key: x}", "3: a2a.routing.allow is required"),
+        (
+            "a2a: {target: './agents.py:graph', path: /}",
+            "1: a2a.target would answer at /agents, which the edge uses itself; set another a2a.path",
+        ),
         (
             "a2a: {adapter: echo, path: /}\nagents: {a: {}, health: {}}",
             "2: agents.health would answer at /health, which the edge uses itself; set another a2a.path",
@@ -397,12 +416,32 @@ def test_all_problems_are_told_at_once_each_where_it_stands(load: Load, monkeypa
     ]
 
 
-@pytest.mark.parametrize("name", ["LLAMON_A2__LISTEN", "LLAMON_A2A__LISTN", "LLAMON_AGENTS__DEMO__NAM"])
-def test_a_misspelt_variable_is_told(load: Load, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("LLAMON_A2__LISTEN", "did you mean LLAMON_A2A__LISTEN?"),
+        ("LLAMON_A2A__LISTN", "did you mean listen?"),
+        ("LLAMON_AGENTS__DEMO__NAM", "did you mean name?"),
+        ("LLAMON_A2A_BEARER_TOKEN", "did you mean LLAMON_A2A__BEARER_TOKEN?"),
+        ("LLAMON_BEARER_TOKEN", "did you mean LLAMON_A2A__BEARER_TOKEN?"),
+        ("LLAMON__A2A__BEARER_TOKEN", "did you mean LLAMON_A2A__BEARER_TOKEN?"),
+        ("llamon_a2a_listen", "did you mean LLAMON_A2A__LISTEN?"),
+        ("LLAMON_TOKEM", "did you mean LLAMON_TOKEN?"),
+        ("LLAMON_A2A_PORT", "is not a known key"),
+        ("LLAMON_BOGUS", "a key is set as LLAMON_SECTION__KEY"),
+    ],
+)
+def test_a_misspelt_variable_is_told(load: Load, monkeypatch: pytest.MonkeyPatch, name: str, told: str) -> None:
     monkeypatch.setenv(name, "x")
     (problem,) = problems(load, ECHO)
-    assert problem.startswith("environment LLAMON_")
-    assert "did you mean" in problem
+    assert problem.startswith(f"environment {name.upper()}: ")
+    assert told in problem
+
+
+def test_a_misspelt_variable_is_told_beside_the_other_problems(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMON_A2A_LISTEN", "x")
+    assert len(problems(load, "a2a: {adapter: echo, listen: x}")) == 2
+    assert len(problems(load, "a2a: {agent: x, adapter: echo}")) == 2
 
 
 def test_a_section_in_a_variable_must_be_json(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,6 +454,25 @@ def test_a_section_in_a_variable_must_be_json(load: Load, monkeypatch: pytest.Mo
 def test_the_clients_token_is_no_setting(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLAMON_TOKEN", "x")
     assert load(ECHO).a2a.tokens() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LLAMON_TASK_ID", "t"),
+        ("LLAMON_CONTEXT_ID", "c"),
+        ("LLAMON_SESSION_ID", "s"),
+        ("LLAMON_SERVICE_HOST", "10.0.0.1"),
+        ("LLAMON_A2A_SERVICE_PORT_HTTP", "80"),
+        ("LLAMON_PORT", "tcp://10.0.0.1:80"),
+        ("LLAMON_A2A_PORT_80_TCP_ADDR", "10.0.0.1"),
+    ],
+)
+def test_variables_that_others_set_for_us_are_no_problem(
+    load: Load, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert load(ECHO) == EdgeConfig.model_validate({"a2a": {"adapter": "echo"}})
 
 
 # What is shipped.
@@ -448,9 +506,10 @@ def test_the_shipped_file_names_its_schema_and_fits_it() -> None:
         jsonschema.validate({"a2a": {"listn": "x"}}, schema)
 
 
-@pytest.mark.parametrize("token", ["one", {"alice": "one"}])
-def test_the_schema_takes_both_spellings_of_tokens(token: object) -> None:
-    jsonschema.validate({"a2a": {"bearer_token": token}}, json.loads(write_schema()))
+@pytest.mark.parametrize(("token", "fits"), [("one", True), ({"alice": "one"}, True), (["one"], False), (1, False)])
+def test_the_schema_takes_both_spellings_of_tokens(token: object, fits: bool) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads(write_schema()))
+    assert schema.is_valid({"a2a": {"bearer_token": token}}) is fits
 
 
 def test_every_setting_is_described_for_editors() -> None:

@@ -39,7 +39,8 @@ FITS_NOT: list[tuple[Any, list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in FITS for value in values])
 def test_these_fit(kind: Any, value: object) -> None:
-    TypeAdapter(kind).validate_python(value)
+    kept = TypeAdapter(kind).validate_python(value)
+    assert TypeAdapter(kind).validate_python(kept) == kept
 
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in FITS_NOT for value in values])

@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import os
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -259,6 +262,17 @@ async def test_an_agent_that_breaks_while_it_is_opened_ends_nothing(caplog: pyte
         assert (await it.send())["status"]["state"] == "completed"
         assert it.opening.closed == ["m:new"]
     assert "an agent broke while it was opened" in caplog.text
+
+
+async def test_a_project_whose_graphs_cannot_be_opened_leaves_no_variable_behind(tmp_path: Path) -> None:
+    project = tmp_path / "langgraph.json"
+    project.write_text('{"graphs": {"a": "m:wrong"}, "env": {"LG_EDGE": "set"}, "dependencies": ["."]}')
+    path = list(sys.path)
+    wrong = config("a=wrong", adapter="langgraph", target=str(project))
+    async with running(config("one")) as it:
+        assert await it.edge.reload(lambda: wrong) is None
+    assert "LG_EDGE" not in os.environ
+    assert sys.path == path
 
 
 async def test_at_the_start_a_wrong_agent_is_told_as_it_is() -> None:

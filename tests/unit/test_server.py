@@ -5,9 +5,12 @@ import socket
 import threading
 
 import pytest
+from starlette.applications import Starlette
 
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.server import leaving_threads_behind, listening, reloading_on_hangup
+from llamon_agent.runs.service import RunService
+from llamon_agent.server import Server, leaving_threads_behind, listening, reloading_on_hangup, stopping_on_signals
+from llamon_agent.store.memory import MemoryTaskStore
 
 
 async def test_a_hangup_reloads_and_one_that_comes_meanwhile_is_not_lost() -> None:
@@ -60,6 +63,32 @@ async def test_a_terminal_that_is_closed_is_no_reload(monkeypatch: pytest.Monkey
     async with asyncio.timeout(5), reloading_on_hangup(reload, gone.set):
         os.kill(os.getpid(), signal.SIGHUP)
         await gone.wait()
+
+
+async def test_a_second_signal_does_what_must_be_done_at_once_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    stopping, ended = asyncio.Event(), asyncio.Event()
+
+    def leave(code: int) -> None:
+        done.append(code)
+        ended.set()
+
+    monkeypatch.setattr(os, "_exit", leave)
+
+    class Stopping(Server):
+        def stop(self) -> None:
+            super().stop()
+            stopping.set()
+
+    server = Stopping(Starlette(), RunService(MemoryTaskStore(), {}, clock=lambda: 0, new_id=str), lambda _port: None)
+    async with asyncio.timeout(5):
+        with stopping_on_signals(server, lambda: done.append("killed")):
+            os.kill(os.getpid(), signal.SIGTERM)
+            await stopping.wait()
+            assert done == []
+            os.kill(os.getpid(), signal.SIGTERM)
+            await ended.wait()
+    assert done == ["killed", 128 + signal.SIGTERM]
 
 
 def test_a_thread_that_ends_in_time_leaves_the_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,11 @@
         {"bytes": <bytes, or base64>, "media_type": "image/png", "filename": "chart.png"},
         {"url": "https://...", "media_type": "application/pdf"}]}}
 
-Each part has exactly one of text, data, bytes and url; media_type and filename may stand beside any of them.
+Each part has exactly one of text, data, bytes and url; media_type and filename may stand beside any of them. Base64 may
+be standard or URL-safe, padded or not.
 """
 
+import binascii
 import re
 from typing import Any
 
@@ -21,13 +23,15 @@ from llamon_agent.domain.task import Artifact
 
 _KINDS = ("text", "data", "raw", "url")
 
+_STANDARD = str.maketrans("-_", "+/")
+
 _PATH = re.compile(r"`\$\.?([^`]*)`$")
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
     data: Any = msgspec.UNSET
-    raw: bytes | msgspec.UnsetType = msgspec.field(name="bytes", default=msgspec.UNSET)
+    raw: Any = msgspec.field(name="bytes", default=msgspec.UNSET)
     url: str | msgspec.UnsetType = msgspec.UNSET
     media_type: str | None = None
     filename: str | None = None
@@ -82,12 +86,26 @@ def _part(part: _Part, place: int) -> Part:
         case [("data", value)]:
             return Data(data=json_of(value), media_type=part.media_type, filename=part.filename)
         case [("raw", value)]:
-            return Raw(data=value, media_type=part.media_type, filename=part.filename)
+            return Raw(data=_bytes(value, place), media_type=part.media_type, filename=part.filename)
         case [("url", value)]:
             return Url(url=value, media_type=part.media_type, filename=part.filename)
     raise AgentError(
         f"The agent made an artifact that is not valid at parts[{place}]: exactly one of text, data, bytes, url."
     )
+
+
+def _bytes(value: object, place: int) -> bytes:
+    """A file's bytes, however they are given. Raises: AgentError."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    problem = f"The agent made an artifact that is not valid at parts[{place}].bytes."
+    if not isinstance(value, str):
+        raise AgentError(problem)
+    text = value.translate(_STANDARD)
+    try:
+        return binascii.a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+    except ValueError as exc:
+        raise AgentError(problem) from exc
 
 
 def _dump(value: object) -> object:

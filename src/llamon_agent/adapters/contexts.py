@@ -7,17 +7,18 @@ restart.
 
 from collections import OrderedDict
 
-from llamon_agent.domain.events import SeedOutcome
+from llamon_agent.domain.events import (
+    COLD_START,
+    NO_USABLE_TURNS,
+    NOT_SUPPORTED,
+    PENDING_INTERRUPT,
+    THREAD_NOT_EMPTY,
+    SeedOutcome,
+)
 from llamon_agent.runs.ports import Turn
 
 MAX_SEEN_CONTEXTS = 100_000
 """How many contexts are remembered; one that was silent while so many others spoke counts as new again."""
-
-COLD_START = "cold_start"
-THREAD_NOT_EMPTY = "thread_not_empty"
-PENDING_INTERRUPT = "pending_interrupt"
-NO_USABLE_TURNS = "no_usable_turns"
-NOT_SUPPORTED = "not_supported"
 
 
 class SeenContexts:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from llamon_agent.domain.events import AgentEvent, Complete, Delta, SeedOutcome, Started
+from llamon_agent.domain.events import NOT_SUPPORTED, AgentEvent, Complete, Delta, SeedOutcome, Started
 from llamon_agent.runs.ports import Turn
 
 
@@ -13,8 +13,9 @@ class EchoAgent:
         self._chunks = chunks
 
     async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        """Say the prompt again. See runs.ports.Agent."""
         received, prompt = turn.history_received, turn.prompt
-        yield Started(history=SeedOutcome(seeded=0, skipped=received, reason="not_supported") if received else None)
+        yield Started(history=SeedOutcome(seeded=0, skipped=received, reason=NOT_SUPPORTED) if received else None)
         chunks = min(self._chunks, len(prompt))
         for number in range(chunks):
             yield Delta(text=prompt[number * len(prompt) // chunks : (number + 1) * len(prompt) // chunks])

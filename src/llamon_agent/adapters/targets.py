@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import traceback
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
@@ -11,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from llamon_agent.domain.causes import brief
 from llamon_agent.domain.errors import ConfigError
 
 
@@ -92,23 +92,13 @@ def _run_import(spec: str, name: str, load: Callable[[str], ModuleType] = import
     except ModuleNotFoundError as exc:
         raise ConfigError(_what_is_missing(spec, name, exc.name or name)) from exc
     except (Exception, SystemExit) as exc:  # the module's own code, which may raise anything
-        raise ConfigError(
-            f"The target {spec!r} cannot be imported: {type(exc).__name__} at {_where(exc)}; correct it there."
-        ) from exc
+        raise ConfigError(f"The target {spec!r} cannot be imported: {brief(exc)}; correct it there.") from exc
 
 
 def _what_is_missing(spec: str, name: str, missing: str) -> str:
     if name == missing or name.startswith(missing + "."):
         return f"The target {spec!r} names no module: there is no {missing!r} here; start in its folder or install it."
     return f"The target {spec!r} needs the module {missing!r}, which is not installed: install it."
-
-
-def _where(exc: BaseException) -> str:
-    """The file and line where user code failed. A syntax error knows its own, since none of its code ran."""
-    if isinstance(exc, SyntaxError):
-        return f"{exc.filename}:{exc.lineno}"
-    last = traceback.extract_tb(exc.__traceback__)[-1]
-    return f"{last.filename}:{last.lineno}"
 
 
 def _attribute(spec: str, owner: object, name: str) -> object:

@@ -13,8 +13,16 @@ import msgspec
 from llamon_agent.cli.address import Address, Card, is_loopback, read_address, read_card, rpc_url
 from llamon_agent.cli.exits import NotA2A, Refused, Unreached, Usage
 from llamon_agent.cli.unreached import failure, refusal
+from llamon_agent.domain.events import Snapshot
 from llamon_agent.inbound.a2a import sse
-from llamon_agent.inbound.a2a.v10.client_codec import BadReply, Heard, read_event, write_cancel_params
+from llamon_agent.inbound.a2a.v10.client_codec import (
+    BadReply,
+    Heard,
+    read_event,
+    read_task,
+    write_cancel_params,
+    write_get_params,
+)
 
 _PATIENCE_S = 10.0
 _TIMEOUT = httpx2.Timeout(_PATIENCE_S, read=None)  # how long to wait for an answer is the command's to say
@@ -66,6 +74,15 @@ class Client:
             async for result in results:
                 yield self._told(result)
 
+    async def get(self, task_id: str) -> Told:
+        """A task as it is now. Raises: as `ask`."""
+        result = await self.call("GetTask", write_get_params(task_id), timeout=_PATIENCE_S)
+        try:
+            task = read_task(result)
+        except BadReply as exc:
+            raise self._not_a2a() from exc
+        return Told(Heard(event=Snapshot(task=task), task_id=task.id, context_id=task.context_id or None), result)
+
     async def cancel(self, task_id: str) -> None:
         """Cancel a task. Raises: as `ask`."""
         await self.call("CancelTask", write_cancel_params(task_id))
@@ -75,11 +92,14 @@ class Client:
         try:
             return Told(read_event(result), result)
         except BadReply as exc:
-            raise NotA2A(f"What {self.url} answers is no A2A 1.0") from exc
+            raise self._not_a2a() from exc
 
-    async def call(self, method: str, params: bytes) -> bytes:
+    def _not_a2a(self) -> NotA2A:
+        return NotA2A(f"What {self.url} answers is not A2A 1.0")
+
+    async def call(self, method: str, params: bytes, **request: Any) -> bytes:
         """The result of one call. Raises: as `ask`."""
-        async with self._post(method, params, accept="application/json") as response:
+        async with self._post(method, params, accept="application/json", **request) as response:
             return _result(await response.aread(), self.url)
 
     async def _stream(self, method: str, params: bytes) -> AsyncGenerator[bytes]:
@@ -93,10 +113,12 @@ class Client:
                 for event in reader.feed(piece):
                     yield _result(event.data, self.url)
 
-    def _post(self, method: str, params: bytes, *, accept: str) -> AbstractAsyncContextManager[httpx2.Response]:
+    def _post(
+        self, method: str, params: bytes, *, accept: str, **request: Any
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
         call = {"jsonrpc": "2.0", "id": "1", "method": method, "params": msgspec.Raw(params)}
         headers = {"Content-Type": "application/json", "Accept": accept}
-        return _exchange(self._http, "POST", self.url, content=msgspec.json.encode(call), headers=headers)
+        return _exchange(self._http, "POST", self.url, content=msgspec.json.encode(call), headers=headers, **request)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from cyclopts import App
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.options import AsJson
 from llamon_agent.cli.screen import complain
-from llamon_agent.cli.serve import DEFAULT_FILES, default_file, listing
+from llamon_agent.cli.serve import default_file, listing, no_default_file
 from llamon_agent.config_loading import load_config, write_schema
 from llamon_agent.domain.errors import ConfigError
 
@@ -29,7 +29,7 @@ def check(path: Path | None = None, /, *, as_json: AsJson = False) -> int:
     """
     file = path or default_file()
     if file is None:
-        raise Usage(f"there is no {' and no '.join(map(str, DEFAULT_FILES))} here; name a file")
+        raise Usage(f"{no_default_file()}; name a file")
     try:
         config = load_config(file, {})
     except ConfigError as error:

@@ -24,7 +24,7 @@ MEANINGS: dict[Exit, str] = {
     Exit.USAGE: "the command line or the configuration is wrong",
     Exit.UNREACHED: "no answer: not reached, refused by HTTP, not authorised, or not in time",
     Exit.ASKS: "the agent asks for input",
-    Exit.PROTOCOL: "the answer was a protocol error, or no A2A 1.0",
+    Exit.PROTOCOL: "the answer was a protocol error, or not A2A 1.0",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.PIPE_CLOSED: "whoever read the output has gone",
 }

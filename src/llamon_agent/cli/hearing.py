@@ -35,6 +35,8 @@ class Hearing:
         self.status: TaskStatus | None = None
         self.replied = False
         """The agent answered with a message, and made no task."""
+        self.has_spoken = False
+        """There were words of an answer."""
         self._said: dict[str, str] = {}
 
     @property
@@ -48,6 +50,11 @@ class Hearing:
 
     def hear(self, heard: Heard) -> list[Words | Note]:
         """What is new."""
+        news = self._news(heard)
+        self.has_spoken = self.has_spoken or any(isinstance(one, Words) and one.text for one in news)
+        return news
+
+    def _news(self, heard: Heard) -> list[Words | Note]:
         self.task_id = heard.task_id or self.task_id
         self.context_id = heard.context_id or self.context_id
         match heard.event:

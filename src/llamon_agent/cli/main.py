@@ -17,6 +17,7 @@ _ABOUT = "The A2A edge for agents: serve one, or talk to one."
 _COMMANDS = {
     "serve": ("llamon_agent.cli.serve:serve", "Serve an agent over A2A."),
     "send": ("llamon_agent.cli.send:send", "Send a message to an agent and print its answer."),
+    "get": ("llamon_agent.cli.get:get", "Show what has become of a task."),
     "chat": ("llamon_agent.cli.chat:chat", "Talk with an agent."),
     "card": ("llamon_agent.cli.card:card", "Show an agent's card."),
     "config": ("llamon_agent.cli.config:app", "Check a configuration, or print its schema."),
@@ -88,5 +89,6 @@ def _run(given: Sequence[str]) -> int:
     try:
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
     except CycloptsError as exc:
-        raise Usage(f"{exc} See llamon --help.") from exc  # sentences about the command line are all that it says
+        command = " ".join(["llamon", *(exc.command_chain or ())])
+        raise Usage(f"{exc} See {command} --help.") from exc  # sentences about the command line are all that it says
     return code or Exit.OK

@@ -2,20 +2,20 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from llamon_agent.cli.client import Told, connect
-from llamon_agent.cli.exits import Exit, Usage
+from llamon_agent.cli.client import connect
+from llamon_agent.cli.ending import finish, teller
+from llamon_agent.cli.exits import Exit, Unreached, Usage
 from llamon_agent.cli.hearing import Hearing
 from llamon_agent.cli.options import AsJson, Switch, Token
 from llamon_agent.cli.outcome import Outcome, outcome_of
-from llamon_agent.cli.screen import Screen, complain
-from llamon_agent.cli.talk import listen, show, user_message
+from llamon_agent.cli.screen import Screen
+from llamon_agent.cli.talk import listen, user_message
 from llamon_agent.domain.message import Metadata, Text
 from llamon_agent.inbound.a2a.v10.client_codec import write_send_params
 
@@ -88,39 +88,13 @@ def _read_history(path: Path) -> list[object]:
 
 async def _send(url: str, token: str | None, params: bytes, ways: _Ways) -> Exit:
     screen, hearing = Screen(), Hearing()
-    tell = _as_json(screen, hearing) if ways.as_json else _as_words(screen, hearing)
-    async with connect(url, token) as client:
-        await listen(client, params, tell, stream=ways.stream, timeout_s=ways.timeout_s)
-    screen.end()
+    tell = teller(screen, hearing, as_json=ways.as_json)
+    try:
+        async with connect(url, token) as client:
+            await listen(client, params, tell, stream=ways.stream, timeout_s=ways.timeout_s)
+    except Unreached as error:
+        return finish(screen, hearing, Outcome(exit=Exit.UNREACHED, error=error.public), url, as_json=ways.as_json)
     outcome = outcome_of(hearing)
     if ways.background and outcome.exit is Exit.UNREACHED:
         outcome = Outcome(exit=Exit.OK)
-    if outcome.error:
-        complain(outcome.error)
-    if not ways.as_json:
-        _close(screen, hearing, outcome, url)
-    return outcome.exit
-
-
-def _as_json(screen: Screen, hearing: Hearing) -> Callable[[Told], None]:
-    def tell(told: Told) -> None:
-        hearing.hear(told.heard)
-        screen.json(msgspec.json.format(told.raw, indent=-1).decode())
-
-    return tell
-
-
-def _as_words(screen: Screen, hearing: Hearing) -> Callable[[Told], None]:
-    return lambda told: show(screen, hearing.hear(told.heard))
-
-
-def _close(screen: Screen, hearing: Hearing, outcome: Outcome, url: str) -> None:
-    """The question, if there is one, and how to go on."""
-    if outcome.exit is Exit.ASKS:
-        screen.line(outcome.question)
-        for asked in outcome.asked:
-            if asked.choices:
-                screen.note("choices: " + ", ".join(choice.label for choice in asked.choices))
-        screen.note(f"answer with: llamon send {url} ANSWER --task {hearing.task_id}")
-    elif hearing.task_id:
-        screen.note(f"task {hearing.task_id}, go on with --context {hearing.context_id}")
+    return finish(screen, hearing, outcome, url, as_json=ways.as_json)

@@ -10,6 +10,7 @@ from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.options import AsJson, Switch
 from llamon_agent.config import A2aConfig, Adapter, EdgeConfig
 from llamon_agent.config_loading import load_config
+from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.ports import Target
 from llamon_agent.telemetry import set_up_logging
 
@@ -59,7 +60,7 @@ def serve(
         logging={"level": log_level, "format": "json" if as_json else None},
     )
     file = config or (None if target or adapter else default_file())
-    loaded = load_config(file, flags)
+    loaded = _loaded(file, flags, file_was_sought=not (config or target or adapter))
     set_up_logging(loaded.logging.level, loaded.logging.format)
     from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
 
@@ -72,7 +73,22 @@ def serve(
 
 
 def default_file() -> Path | None:
+    """The configuration of the folder that the command is started in, if there is one."""
     return next((path for path in DEFAULT_FILES if path.is_file()), None)
+
+
+def _loaded(file: Path | None, flags: Mapping[str, Any], *, file_was_sought: bool) -> EdgeConfig:
+    try:
+        return load_config(file, flags)
+    except ConfigError as exc:
+        if file is not None or not file_was_sought:
+            raise
+        raise ConfigError(f"{exc.public}\n{no_default_file()}; name a TARGET, or a file with --config") from exc
+
+
+def no_default_file() -> str:
+    """The words for a folder without a configuration."""
+    return f"there is no {' and no '.join(map(str, DEFAULT_FILES))} here"
 
 
 def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

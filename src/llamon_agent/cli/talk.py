@@ -44,4 +44,5 @@ async def listen(
             async for one in told:
                 tell(one)
     except TimeoutError as exc:
-        raise Unreached(f"There was no whole answer within {timeout_s:g} seconds; the task may be going on.") from exc
+        limit = "1 second" if timeout_s == 1 else f"{timeout_s:g} seconds"
+        raise Unreached(f"There was no whole answer within {limit}; the task may be going on.") from exc

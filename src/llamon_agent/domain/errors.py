@@ -23,18 +23,26 @@ class CallerError(LlamonError):
 
 
 class BadJson(CallerError):
+    """The body cannot be parsed. Source: JSON-RPC 2.0 §5.1 (-32700)."""
+
     public = "The body is not valid JSON."
 
 
 class BadRequest(CallerError):
+    """The body is JSON, but no request. Source: JSON-RPC 2.0 §5.1 (-32600)."""
+
     public = "The body is not a JSON-RPC 2.0 request."
 
 
 class UnknownMethod(CallerError):
+    """A method that no dialect has. Source: JSON-RPC 2.0 §5.1 (-32601)."""
+
     public = "There is no such method."
 
 
 class BadParams(CallerError):
+    """Params that the method does not take. Source: JSON-RPC 2.0 §5.1 (-32602)."""
+
     public = "The parameters are not valid."
 
 
@@ -45,14 +53,20 @@ class TaskNotFound(CallerError):
 
 
 class TaskNotCancelable(CallerError):
+    """A cancel came after the end. Source: A2A 1.0 §3.1.5."""
+
     public = "The task has ended; it can no longer be canceled."
 
 
 class PushNotSupported(CallerError):
+    """A push configuration, which this edge does not keep. Source: A2A 1.0 §3.3.2."""
+
     public = "This agent sends no push notifications."
 
 
 class UnsupportedOperation(CallerError):
+    """Something that cannot be done, or not with the task as it is. Source: A2A 1.0 §3.3.2."""
+
     public = "This agent does not support that operation."
 
 
@@ -63,22 +77,32 @@ class TaskHasEnded(UnsupportedOperation):
 
 
 class TaskIsBusy(UnsupportedOperation):
+    """A message to a task that asks nothing: there is nothing it could answer."""
+
     public = "The task is working and takes no message until it has answered."
 
 
 class AgentIsGone(UnsupportedOperation):
+    """A message to an agent that a reload has taken away."""
+
     public = "This agent is not served any more and takes no messages; its tasks can still be read and canceled."
 
 
 class ContentTypeNotSupported(CallerError):
+    """A type, of the body or of a part, that is not taken. Source: A2A 1.0 §3.3.2."""
+
     public = "The content type is not supported; send application/json."
 
 
 class ExtendedCardNotConfigured(CallerError):
+    """A card for those who signed in was asked for. Source: A2A 1.0 §3.3.2."""
+
     public = "This agent has no extended card."
 
 
 class VersionNotSupported(CallerError):
+    """The version header names one that we do not speak. Source: A2A 1.0 §3.6.2."""
+
     public = "That A2A version is not supported; this agent speaks 1.0 and 0.3."
 
 
@@ -90,6 +114,8 @@ class ContextIsBusy(CallerError):
 
 
 class Unauthenticated(CallerError):
+    """A call without a token, or with a wrong one. Source: RFC 6750 §3.1."""
+
     public = "A valid bearer token is required."
 
 
@@ -100,10 +126,9 @@ class AgentError(LlamonError):
 
 
 class BackendError(LlamonError):
-    """A store or a link is away; `retryable` says whether trying again may help."""
+    """A store or a link is away; trying again may help."""
 
     public = "A service behind this agent is not available; try again later."
-    retryable: ClassVar[bool] = True
 
 
 class Conflict(BackendError):

@@ -16,10 +16,18 @@ class _RunEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     """The common shape: tagged by `event`, so that a node can send it."""
 
 
+COLD_START = "cold_start"
+THREAD_NOT_EMPTY = "thread_not_empty"
+PENDING_INTERRUPT = "pending_interrupt"
+NO_USABLE_TURNS = "no_usable_turns"
+NO_MESSAGES_CHANNEL = "no_messages_channel"
+NOT_SUPPORTED = "not_supported"
+
+
 class SeedOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the host's history; told in the task's metadata under `history`.
 
-    Shape: seeded + skipped = the turns that were received; reason is one word, e.g. `cold_start`, `thread_not_empty`.
+    Shape: seeded + skipped = the turns that were received; reason is one of the words above.
     """
 
     seeded: int

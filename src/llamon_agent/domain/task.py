@@ -40,10 +40,12 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_terminal(self) -> bool:
+        """Nothing follows it."""
         return self.state in TERMINAL
 
     @property
     def is_paused(self) -> bool:
+        """It asks for input, or for a sign-in."""
         return self.state in PAUSED
 
 
@@ -80,16 +82,23 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_terminal(self) -> bool:
+        """It has ended, and never changes again."""
         return self.status.is_terminal
 
     @property
     def is_paused(self) -> bool:
+        """It waits for its caller."""
         return self.status.is_paused
 
     @property
     def is_settled(self) -> bool:
         """Nothing happens to it until a caller acts: terminal or paused."""
         return self.is_terminal or self.is_paused
+
+    @property
+    def log_ids(self) -> dict[str, str]:
+        """What a log line about it carries as `extra`, by the keys of `telemetry.KEYS`."""
+        return {"task_id": self.id, "context_id": self.context_id, "agent": self.agent}
 
 
 def answer_text(artifacts: Sequence[Artifact]) -> str:

@@ -45,6 +45,7 @@ class LiveTask:
         self.writing = asyncio.Lock()
         self.broadcast = Broadcast(task.seq, window_bytes=window_bytes)
         self._answer = Answer("")
+        self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
         self._flush: asyncio.TimerHandle | None = None
         self._clock = clock
         self._new_id = new_id
@@ -56,13 +57,12 @@ class LiveTask:
         while f"answer-{number}" in taken:
             number += 1
         self._answer = Answer(f"answer-{number}")
+        self._place = None
 
     def snapshot(self) -> Task:
         """The task as its readers know it this moment: the answer as far as it was told, as one part."""
         text = self._answer.told
-        artifacts = self.task.artifacts
-        if text:
-            artifacts = (*artifacts, self._artifact(text))
+        artifacts = self._with_answer(self._artifact(text)) if text else self.task.artifacts
         return msgspec.structs.replace(self.task, seq=self.broadcast.seq, artifacts=artifacts)
 
     def hear(self, event: AgentEvent) -> None:
@@ -95,7 +95,7 @@ class LiveTask:
         if piece is None:
             return self.task, []
         whole = self._artifact(final, metadata=None if complete else _INCOMPLETE)
-        task = msgspec.structs.replace(self.task, artifacts=(*self.task.artifacts, whole))
+        task = msgspec.structs.replace(self.task, artifacts=self._with_answer(whole))
         return task, [self._update(piece, self._answer.artifact_id, whole)]
 
     def recorded(self, task: Task, updates: Sequence[Update]) -> None:
@@ -124,6 +124,12 @@ class LiveTask:
         ]
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
 
+    def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
+        """The artifacts in the order in which readers heard of them."""
+        made = self.task.artifacts
+        place = len(made) if self._place is None else self._place
+        return (*made[:place], answer, *made[place:])
+
     def _artifact(self, text: str, *, metadata: Metadata | None = None) -> Artifact:
         return Artifact(artifact_id=self._answer.artifact_id, parts=(Text.of(text),), metadata=metadata)
 
@@ -138,6 +144,7 @@ class LiveTask:
 
     def _tell(self, piece: Piece | None) -> None:
         if piece is not None:
+            self._place = len(self.task.artifacts) if self._place is None else self._place
             self.broadcast.publish(self._update(piece, self._answer.artifact_id, None))
 
     def _update(self, piece: Piece, artifact_id: str, whole: Artifact | None) -> ArtifactUpdate:

@@ -10,13 +10,12 @@ Rules, in the order in which they matter:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from llamon_agent.domain.errors import (
-    AgentError,
     AgentIsGone,
     BackendError,
     Conflict,
@@ -25,12 +24,11 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
 )
 from llamon_agent.domain.events import Cancelled, Error
-from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import PAUSED, Task, TaskState
+from llamon_agent.runs.conductor import Conductor
 from llamon_agent.runs.decisions import (
     Begin,
     Continue,
-    Outcome,
     begun,
     check_answer,
     decide_cancel,
@@ -38,25 +36,19 @@ from llamon_agent.runs.decisions import (
     new_task,
     turn_of,
 )
-from llamon_agent.runs.hearing import hear_out
 from llamon_agent.runs.lanes import Lanes, lane_key
 from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.live_tasks import LiveTasks
 from llamon_agent.runs.ports import Agent, Clock, Limits, NewId, RunRequest, Runtime, TaskPage, TaskQuery, TaskStore
-from llamon_agent.runs.recorder import Recorder, to_its_end
-from llamon_agent.runs.run import Phase, Run
+from llamon_agent.runs.recorder import Recorder
+from llamon_agent.runs.run import Run
 from llamon_agent.runs.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
 STOPPED = "The agent was stopped before it could finish."
 RESTARTED = "The agent was restarted before it could finish."
-AGENT_BROKE = "The agent failed unexpectedly."
 LOST = "The agent's answer could not be stored."
-
-
-Execution = Callable[[Run], Awaitable[Outcome]]
-"""What a run does, and how it ends."""
 
 
 class RunService:
@@ -88,7 +80,7 @@ class RunService:
         self._lanes = Lanes(most_waiting=self._limits.waiting_per_context)
         self._group = asyncio.TaskGroup()
         self._released = asyncio.Event()
-        self._closing = False
+        self._conductor = Conductor(self._group, self._recorder, self._limits, self._release)
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -105,7 +97,7 @@ class RunService:
 
         Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
         """
-        self._closing = True
+        self._conductor.closing = True
         for live in self._live:
             if live.task.id not in self._runs:
                 live.broadcast.close()
@@ -115,7 +107,7 @@ class RunService:
                     await run.ended()
         runs = list(self._runs.values())
         for run in runs:
-            self._stop(run, Error(public=STOPPED), within_s=stop_within_s)
+            self._conductor.stop(run, Error(public=STOPPED), within_s=stop_within_s)
         for run in runs:
             await run.ended()
         for live in self._live:
@@ -134,7 +126,7 @@ class RunService:
     async def end_orphans(self) -> None:
         """End what a dead process left working: nobody works on it any more. Call it before the first message."""
         for task in await self._store.unfinished():
-            logger.warning("task %s: it was left unfinished and has failed", task.id)
+            logger.warning("task %s: it was left unfinished and has failed", task.id, extra=task.log_ids)
             await self._recorder.orphan(task, Error(public=RESTARTED))
 
     # --- what callers ask -------------------------------------------------------------------------------------------
@@ -146,7 +138,7 @@ class RunService:
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
-        if self._closing:
+        if self._conductor.closing:
             raise BackendError
         while True:
             named = await self.get(request.owner, request.agent, request.task_id) if request.task_id else None
@@ -171,9 +163,9 @@ class RunService:
         run = self._runs.get(task_id)
         if run is None:
             run = Run(self._alive(task), self._runtimes.get(agent), None, task, self._let_go)
-            self._start(run, self._abandon)
+            self._runs[task_id] = self._conductor.start_abandoning(run)
         else:
-            self._stop(run, Cancelled())
+            self._conductor.stop(run, Cancelled())
         after = await run.settled(self._limits.cancel_grace_s * 2)
         decide_cancel(after, again_ok=True)
         return after
@@ -251,7 +243,7 @@ class RunService:
             self._release(run)
             raise
         if starts:
-            self._start(run, self._execute)
+            self._conductor.start(run)
         return run
 
     async def _continue(self, task: Task, request: RunRequest) -> Run:
@@ -274,120 +266,13 @@ class RunService:
         except BaseException:
             self._release(run)
             raise
-        return self._start(run, self._execute)
+        return self._conductor.start(run)
 
     def _runtime(self, agent: str) -> Runtime:
         """What takes an agent's messages now. Raises: AgentIsGone."""
         if agent not in self._runtimes:
             raise AgentIsGone
         return self._runtimes[agent]
-
-    # --- how a run goes and ends ------------------------------------------------------------------------------------
-
-    def _start(self, run: Run, execution: Execution) -> Run:
-        """Give the run to the service's task group, with its limit of time."""
-        if run.driver is not None:
-            return run
-        self._runs[run.live.task.id] = run
-        if run.runtime is not None:
-            limit_s = run.runtime.target.timeout_s
-            overrun = Error(public=f"The agent did not finish within {limit_s:g} seconds.")
-            run.timers.append(asyncio.get_running_loop().call_later(limit_s, self._stop, run, overrun))
-        run.driver = self._group.create_task(self._drive(run, execution))
-        return run
-
-    async def _drive(self, run: Run, execution: Execution) -> None:
-        """Take a run to its end. Nothing may be raised out of here: it would end the group, and every other run."""
-        run.phase = Phase.EXECUTING
-        outcome = run.stopping or await self._outcome(run, execution)
-        run.phase = Phase.ENDING
-        outcome = run.stopping or outcome
-        if run.stopping is not None and run.turn is not None and run.turn.answers and not run.has_ended:
-            # It may have been stopped before it took the answer, its question still pending.
-            await self._outcome(run, self._abandon)
-        await self._end_run(run, outcome)
-
-    async def _outcome(self, run: Run, execution: Execution) -> Outcome:
-        """How an execution ends, whatever is raised in it: one of the two homes of `except Exception`."""
-        task_id = run.live.task.id
-        try:
-            return await execution(run)
-        except (AgentError, BackendError) as exc:
-            logger.warning("task %s: the run failed", task_id, exc_info=exc)
-            return Error(public=exc.public)
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if current is None or (current.cancelling() and run.stopping is None):
-                raise  # it is the edge that ends, not this run
-            if run.stopping is not None:
-                current.uncancel()
-                return run.stopping
-            logger.exception("task %s: the agent cancelled itself", task_id)
-            return Error(public=AGENT_BROKE)
-        except BaseException:  # an agent may raise even what is no Exception, and must not take others with it
-            logger.exception("task %s: the agent broke", task_id)
-            return Error(public=AGENT_BROKE)
-
-    async def _execute(self, run: Run) -> Outcome:
-        """Run the agent and hear it out."""
-        live, turn, runtime = run.live, run.turn, run.runtime
-        assert turn is not None  # only the run that abandons a pause may have none, nor a runtime
-        assert runtime is not None
-        if live.task.status.state is TaskState.SUBMITTED:
-            await to_its_end(self._recorder.working(live))
-        live.open_answer()
-        return await hear_out(run, turn, runtime, self._recorder, snapshot_every_s=self._limits.snapshot_every_s)
-
-    async def _abandon(self, run: Run) -> Outcome:
-        """Cancel a paused task: its question is dead, and the thread must not wait for it."""
-        task = run.live.task
-        try:
-            if run.runtime is not None:
-                await run.runtime.agent.abandon(thread_id(task.owner, task.context_id))
-        except AgentError as exc:
-            logger.warning("task %s: the agent could not drop its question", task.id, exc_info=exc)
-        return Cancelled()
-
-    def _stop(self, run: Run, how: Cancelled | Error, *, within_s: float | None = None) -> None:
-        """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind."""
-        if run.stopping is not None or run.phase is Phase.ENDING:
-            return
-        run.stopping = how
-        if run.driver is None:
-            self._start(run, self._execute)
-        elif run.phase is Phase.EXECUTING:
-            run.driver.cancel()
-        grace_s = self._limits.cancel_grace_s if within_s is None else within_s
-        run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run))
-
-    def _leave_behind(self, run: Run) -> None:
-        """The agent does not stop. Say what is so: the task has ended, and nothing that it still does counts."""
-        logger.warning("task %s: the agent did not stop in time and is left behind", run.live.task.id)
-        self._group.create_task(self._end_run(run, run.stopping or Cancelled()))
-
-    async def _end_run(self, run: Run, outcome: Outcome) -> None:
-        """Record and tell the end, trying again while the store is away; then let the next run of the context go."""
-        try:
-            for pause_s in (*self._limits.record_again_s, None):
-                try:
-                    return await self._recorder.end(run, outcome)
-                except BackendError as exc:
-                    if pause_s is None or self._closing or isinstance(exc, Conflict):
-                        return self._lose(run, exc)
-                logger.warning("task %s: the store is away; its end is recorded again later", run.live.task.id)
-                await asyncio.sleep(pause_s)
-        except Exception:
-            logger.exception("task %s: the run broke at its end", run.live.task.id)
-            self._lose(run, BackendError())
-        finally:
-            self._release(run)
-
-    def _lose(self, run: Run, exc: BackendError) -> None:
-        """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it."""
-        logger.error("task %s: its end could not be recorded", run.live.task.id, exc_info=exc)
-        run.live.lost = exc
-        run.live.broadcast.close()
-        run.end(None)
 
     # --- what is kept in memory -------------------------------------------------------------------------------------
 
@@ -410,7 +295,7 @@ class RunService:
         self._live.forget(live)
         upcoming = self._lanes.leave(run)
         if upcoming is not None:
-            self._start(upcoming, self._execute)
+            self._conductor.start(upcoming)
         holder = self._lanes.holder(lane_key(live))
         if holder is not None:
             self._let_go(holder)

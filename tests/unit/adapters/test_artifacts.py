@@ -46,11 +46,22 @@ def test_an_artifact_has_a_name_a_description_and_parts_in_order() -> None:
     )
 
 
-@pytest.mark.parametrize("raw", [b"\x00\xff", "AP8="])
+@pytest.mark.parametrize("raw", [b"\x00\xff", bytearray(b"\x00\xff"), "AP8=", "AP8"])
 def test_bytes_are_bytes_or_base64(raw: object) -> None:
     assert part_of(bytes=raw, media_type="image/png", filename="a.png") == Raw(
         data=b"\x00\xff", media_type="image/png", filename="a.png"
     )
+
+
+@pytest.mark.parametrize("raw", ["-_8=", "-_8", "+/8"])
+def test_base64_may_be_url_safe_and_unpadded(raw: str) -> None:
+    assert part_of(bytes=raw) == Raw(data=b"\xfb\xff")
+
+
+@pytest.mark.parametrize("raw", ["A", "AP8==", "AP 8", "한글", 5, None])
+def test_bytes_that_are_none_are_told_with_their_place(raw: object) -> None:
+    with pytest.raises(AgentError, match=r"not valid at parts\[0\]\.bytes"):
+        part_of(bytes=raw)
 
 
 def test_an_address_is_a_part_too() -> None:

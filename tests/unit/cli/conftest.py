@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,16 +135,26 @@ async def silence() -> AsyncIterator[bytes]:
     yield b""
 
 
-def llamon(*arguments: str) -> subprocess.Popen[bytes]:
-    """The command as a process of its own."""
+@contextmanager
+def llamon(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command as a process of its own, which minds Ctrl-C as one in a terminal does, and is gone in the end."""
     source = str(Path(__file__).parents[3] / "src")
-    return subprocess.Popen(
-        [sys.executable, "-m", "llamon_agent", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": source},
-    )
+    heeding = signal.signal(signal.SIGINT, signal.default_int_handler)  # an ignored signal would stay so in the child
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "llamon_agent", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": source},
+        )
+    finally:
+        signal.signal(signal.SIGINT, heeding)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class _Server(uvicorn.Server):

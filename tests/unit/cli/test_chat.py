@@ -179,14 +179,14 @@ def test_ctrl_c_cancels_the_task_and_not_the_talk(agent: Agent) -> None:
         result(task("CANCELED")["task"]),
         stream(task("COMPLETED", "Still here")),
     )
-    run = llamon("chat", agent.origin)
-    assert run.stdin is not None
-    assert run.stdout is not None
-    run.stdin.write(b"count slowly\n")
-    run.stdin.flush()
-    assert run.stdout.read(4) == b"Well"
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate(b"and now?\n", timeout=10)
+    with llamon("chat", agent.origin) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"count slowly\n")
+        run.stdin.flush()
+        assert run.stdout.read(4) == b"Well"
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(b"and now?\n", timeout=10)
     assert [call.body["method"] for call in agent.calls][1:] == ["CancelTask", "SendStreamingMessage"]
     assert agent.calls[1].body["params"] == {"id": "t1"}
     assert "taskId" not in agent.calls[2].message

@@ -104,8 +104,8 @@ def test_401_says_whether_a_token_is_missing_or_wrong(
         (b"<html>", "is not JSON-RPC"),
         (b"[1]", "is not JSON-RPC"),
         (b"{}", "neither a result nor an error"),
-        (b'{"result": {"odd": 1}}', "is no A2A 1.0"),
-        (b'{"result": {"task": {"id": "t", "status": {"state": "DREAMING"}}}}', "is no A2A 1.0"),
+        (b'{"result": {"odd": 1}}', "is not A2A 1.0"),
+        (b'{"result": {"task": {"id": "t", "status": {"state": "DREAMING"}}}}', "is not A2A 1.0"),
         (b"[" * 100_000, "is not JSON-RPC"),
     ],
 )

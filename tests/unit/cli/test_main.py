@@ -36,7 +36,7 @@ def test_help_loads_nothing_slow() -> None:
 def test_help_tells_the_commands_and_the_exit_codes(capsys: Capture, given: list[str]) -> None:
     assert main(given) == Exit.OK
     shown = capsys.readouterr().out
-    for word in ("serve", "send", "chat", "card", "config", "version"):
+    for word in ("serve", "send", "get", "chat", "card", "config", "version"):
         assert f"\n  {word} " in shown
     for code, meaning in MEANINGS.items():
         assert f"{code:>3}  {meaning}" in shown
@@ -47,6 +47,11 @@ def test_help_tells_the_commands_and_the_exit_codes(capsys: Capture, given: list
     [
         (["sned"], 'Did you mean "send"?'),
         (["send"], "URL"),
+        (["sned"], "See llamon --help."),
+        (["send"], "See llamon send --help."),
+        (["get", "http://h"], "See llamon get --help."),
+        (["config", "chekc"], "See llamon config --help."),
+        (["config", "check", "--jsno"], "See llamon config check --help."),
         (["send", "http://h", "hi", "--steam"], "--stream"),
         (["serve", "--adapter", "wrong"], "--adapter"),
         (["send", "http://h", "hi", "--timeout", "soon"], "--timeout"),
@@ -70,7 +75,7 @@ def test_ctrl_c_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["card", "http://127.0.0.1:1"]) == Exit.INTERRUPTED
 
 
-@pytest.mark.parametrize("command", ["serve", "send", "chat", "card", "version"])
+@pytest.mark.parametrize("command", ["serve", "send", "get", "chat", "card", "version"])
 def test_every_command_has_a_help_of_its_own(capsys: Capture, command: str) -> None:
     assert main([command, "--help"]) == Exit.OK
     shown = capsys.readouterr().out

@@ -6,7 +6,19 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.conftest import Agent, error, llamon, message, piece, result, silence, status_update, stream, task
+from tests.unit.cli.conftest import (
+    Agent,
+    Json,
+    error,
+    llamon,
+    message,
+    piece,
+    result,
+    silence,
+    status_update,
+    stream,
+    task,
+)
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
@@ -100,7 +112,7 @@ def test_background_does_not_wait(agent: Agent, capsys: Capture) -> None:
     assert agent.calls[0].body["params"]["configuration"] == {"returnImmediately": True}
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "task t1" in printed.err
+    assert printed.err == f"task t1 in context c1, get its answer with: llamon get {agent.origin} t1\n"
 
 
 def test_background_and_stream_exclude_each_other(agent: Agent) -> None:
@@ -110,7 +122,24 @@ def test_background_and_stream_exclude_each_other(agent: Agent) -> None:
 def test_an_agent_that_gave_up_waiting_is_no_answer(agent: Agent, capsys: Capture) -> None:
     agent.says(result(task("WORKING")))
     assert main(["send", agent.origin, "hi"]) == Exit.UNREACHED
-    assert "not complete" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "not complete" in told
+    assert f"llamon get {agent.origin} t1" in told
+
+
+@pytest.mark.parametrize("said", [task("COMPLETED"), task("COMPLETED", ""), {"message": message("")}])
+def test_an_empty_answer_is_pointed_out(agent: Agent, capsys: Capture, said: Json) -> None:
+    agent.says(result(said))
+    assert main(["send", agent.origin, "hi"]) == Exit.OK
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines()[0] == "the agent said nothing"
+
+
+def test_a_failure_is_not_called_an_empty_answer(agent: Agent, capsys: Capture) -> None:
+    agent.says(result(task("FAILED")))
+    main(["send", agent.origin, "hi"])
+    assert "said nothing" not in capsys.readouterr().err
 
 
 def test_a_stream_is_printed_as_it_comes_with_notes_on_stderr(agent: Agent, capsys: Capture) -> None:
@@ -178,6 +207,13 @@ def test_a_question_is_printed_with_how_to_answer_it(agent: Agent, capsys: Captu
     assert printed.err == f"choices: keep, drop\nanswer with: llamon send {agent.origin} ANSWER --task t1\n"
 
 
+def test_choices_that_the_question_names_are_not_told_twice(agent: Agent, capsys: Capture) -> None:
+    asked = {"data": {"questions": [{"id": "q1", "value": {"options": ["keep", "drop"]}}]}}
+    agent.says(result(task("INPUT_REQUIRED", said=message("Delete it?\nAnswer one of: keep, drop.", asked))))
+    assert main(["send", agent.origin, "delete it"]) == Exit.ASKS
+    assert capsys.readouterr().err == f"answer with: llamon send {agent.origin} ANSWER --task t1\n"
+
+
 def test_json_is_the_result_as_one_document_and_nothing_else(agent: Agent, capsys: Capture) -> None:
     answer = task("COMPLETED", "Hi", said=message("안녕"))
     agent.says(result(answer))
@@ -214,7 +250,9 @@ def test_an_agents_words_cannot_steer_the_terminal(agent: Agent, capsys: Capture
 def test_waiting_ends_with_the_timeout(agent: Agent, capsys: Capture) -> None:
     agent.says(stream(task("WORKING"), then=silence))
     assert main(["send", agent.origin, "hi", "--stream", "--timeout", "0.05"]) == Exit.UNREACHED
-    assert "within 0.05 seconds" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "within 0.05 seconds" in told
+    assert f"task t1 in context c1, get its answer with: llamon get {agent.origin} t1\n" in told
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(agent: Agent) -> None:
@@ -230,9 +268,9 @@ def test_a_reader_that_goes_away_ends_it_quietly(agent: Agent) -> None:
 
 def test_ctrl_c_is_exit_code_130_without_a_traceback(agent: Agent) -> None:
     agent.says(stream(task("WORKING"), piece("Hel", append=False), then=silence))
-    run = llamon("send", agent.origin, "hi", "--stream")
-    assert run.stdout is not None
-    assert run.stdout.read(3) == b"Hel"
-    run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=10)
+    with llamon("send", agent.origin, "hi", "--stream") as run:
+        assert run.stdout is not None
+        assert run.stdout.read(3) == b"Hel"
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=10)
     assert (run.returncode, err) == (Exit.INTERRUPTED, b"")

@@ -101,7 +101,18 @@ def test_nothing_to_serve_is_told_with_the_remedy(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["serve"]) == Exit.USAGE
-    assert "give package.module:name or ./file.py:name" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "give package.module:name or ./file.py:name" in told
+    assert "there is no edge.yaml and no configs/edge.yaml here; name a TARGET, or a file with --config" in told
+
+
+@pytest.mark.parametrize("given", [["nothing"], ["--adapter", "langgraph"], ["--config", "mine.yaml"]])
+def test_a_file_that_was_not_sought_is_not_missed(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *given]) == Exit.USAGE
+    assert "there is no edge.yaml" not in capsys.readouterr().err
 
 
 def test_the_banner_is_for_people_and_on_stderr(serve: Serve, capsys: Capture) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 from tests.unit.cli.conftest import Agent, piece, result, silence, stream, task
@@ -39,6 +40,17 @@ async def test_what_was_told_before_the_time_was_up_is_kept(agent: Agent) -> Non
         with pytest.raises(Unreached, match=r"within 0\.2 seconds"):
             await listen(client, PARAMS, told.append, stream=True, timeout_s=0.2)
     assert len(told) == 1
+
+
+async def test_one_second_is_told_in_the_singular(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(delay_s: float) -> AbstractAsyncContextManager[object]:
+        return asyncio.timeout_at(0)
+
+    agent.says(stream(task("WORKING"), then=silence))
+    async with asyncio.timeout(5), connect(agent.origin, None) as client:
+        monkeypatch.setattr("llamon_agent.cli.talk.asyncio.timeout", at_once)
+        with pytest.raises(Unreached, match="within 1 second;"):
+            await listen(client, PARAMS, print, stream=True, timeout_s=1)
 
 
 def test_words_and_notes_go_their_ways(capsys: pytest.CaptureFixture[str]) -> None:

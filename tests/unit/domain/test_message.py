@@ -1,6 +1,6 @@
 import pytest
 
-from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of
+from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of, texts
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,7 @@ def test_what_is_no_media_type_has_no_essence(text: str) -> None:
 
 def test_parameters_and_case_do_not_matter() -> None:
     assert essence(" Text/Plain ; charset=utf-8") == "text/plain"
+
+
+def test_texts_are_those_of_text_parts_in_order() -> None:
+    assert texts([Text.of("a"), Data(data="b"), Raw(data=b"c"), Url(url="d"), Text.of("")]) == ["a", ""]

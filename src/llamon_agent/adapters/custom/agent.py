@@ -21,14 +21,12 @@ from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
 from llamon_agent.adapters.custom.results import event_of
 from llamon_agent.adapters.custom.signature import read_signature
+from llamon_agent.adapters.prefill import PrefillToLc
 from llamon_agent.adapters.prompts import text_prompt
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEvent, Complete, Interrupt, Started
 from llamon_agent.domain.message import Data, Message
 from llamon_agent.runs.ports import NewId, Turn
-
-PrefillToLc = Callable[[Sequence[Message]], Sequence[object]]
-"""From a host's history to LangChain messages, which is what `prefill_messages` holds."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +38,8 @@ def entry_of(target: object) -> Callable[..., object]:
         if callable(candidate):
             return candidate
     raise ConfigError(
-        f"A {type(target).__name__} is no agent: an agent is a function, or an object with invoke() or stream()."
+        f"It is of type {type(target).__name__}, which is no agent: "
+        "an agent is a function, or an object with invoke() or stream()."
     )
 
 
@@ -58,6 +57,7 @@ class CustomAgent:
         self._warned = False
 
     async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        """Call the function with one turn, and tell what it gives. See runs.ports.Agent."""
         first = self._seen.take(turn.thread_id)
         outcome = decide_seed(turn, first=first, supported=self._takes_history)
         self._warn_once(turn)

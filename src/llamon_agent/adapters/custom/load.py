@@ -1,13 +1,19 @@
 """From a target's name to a custom agent."""
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeGuard
 
-from llamon_agent.adapters.custom.agent import CustomAgent, PrefillToLc
+from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.custom.signature import takes_nothing
+from llamon_agent.adapters.prefill import PrefillToLc
 from llamon_agent.adapters.targets import import_target
+from llamon_agent.domain.causes import brief
 from llamon_agent.domain.errors import ConfigError
+
+_GRAPHS = {("langgraph.pregel.main", "Pregel"), ("langgraph.graph.state", "StateGraph")}
+"""By name, as an edge without graphs never loads LangGraph."""
 
 
 async def load_custom(spec: str, *, prefill_to_lc: PrefillToLc) -> CustomAgent:
@@ -17,13 +23,17 @@ async def load_custom(spec: str, *, prefill_to_lc: PrefillToLc) -> CustomAgent:
             function that takes a prompt is the agent; so is any other object.
     Raises: ConfigError, its text naming the target and the remedy.
     """
-    target = import_target(spec)
+    target = await asyncio.to_thread(import_target, spec)  # as for a graph: the loop must go on
+    fits_not = f"The target {spec!r} does not fit."
     if _is_factory(target):
         target = await _make(spec, target)
+        fits_not = f"The target {spec!r} was called as a factory, and what it gave does not fit."
+    if _is_graph(target):
+        raise ConfigError(f"The target {spec!r} is a LangGraph graph: serve it with the langgraph adapter.")
     try:
         return CustomAgent(target, prefill_to_lc=prefill_to_lc)
     except ConfigError as exc:
-        raise ConfigError(f"The target {spec!r} does not fit. {exc.public}") from exc
+        raise ConfigError(f"{fits_not} {exc.public}") from exc
 
 
 def _is_factory(target: object) -> TypeGuard[Callable[[], object]]:
@@ -34,11 +44,16 @@ def _is_factory(target: object) -> TypeGuard[Callable[[], object]]:
     return takes_nothing(target)
 
 
+def _is_graph(target: object) -> bool:
+    """Whether it is a LangGraph graph, compiled or not. Such a thing has `stream`, but does not take a text."""
+    return any((cls.__module__, cls.__name__) in _GRAPHS for cls in type(target).__mro__)
+
+
 async def _make(spec: str, factory: Callable[[], object]) -> object:
     try:
         made = factory()
         return await made if isinstance(made, Awaitable) else made
     except (Exception, SystemExit) as exc:  # the factory's own code, which may raise anything
         raise ConfigError(
-            f"The target {spec!r} is a factory and failed with {type(exc).__name__}: it is called without arguments."
+            f"The target {spec!r} was called as a factory, without arguments, and failed: {brief(exc)}."
         ) from exc

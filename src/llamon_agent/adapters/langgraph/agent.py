@@ -6,8 +6,9 @@ again, because only what is saved says whether the run is done or waits. The obj
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from traceback import walk_tb
 from typing import Any
 from uuid import uuid4
 
@@ -24,16 +25,15 @@ from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapp
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
 from llamon_agent.adapters.langgraph.turns import Call, Say, decide_turn
+from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt
-from llamon_agent.domain.message import Data, Message
+from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import Turn
 
-PrefillToLc = Callable[[Sequence[Message]], list[BaseMessage]]
-"""From the host's past messages to LangChain's; handed in, as this ring may not import the one that reads them."""
-
 _NOT_THAT = "That answer was not taken: the agent does not accept its form."
+_NOT_KEPT = "The agent's state or its question holds a value that cannot be saved."
 _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class LangGraphAgent:
         self,
         graph: Graph,
         *,
-        prefill_to_lc: PrefillToLc,
+        prefill_to_lc: PrefillToLc = plain_prefill,
         mapping: StateMapping | None = None,
         window_size: int | None = None,
     ) -> None:
@@ -180,7 +180,7 @@ class LangGraphAgent:
         except (asyncio.CancelledError, GeneratorExit):
             await self._repair_after_stop(thread)
             raise
-        except Exception as exc:
+        except Exception as exc:  # the graph's own code, which may raise anything
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc
@@ -213,7 +213,7 @@ class LangGraphAgent:
         """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
         try:
             await thread.repair()
-        except Exception:
+        except Exception:  # the graph's own code again, or its checkpointer's; the run has ended one way or another
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
 
 
@@ -230,7 +230,7 @@ def _agent_errors() -> Iterator[None]:
     """Whatever fails inside is the agent's failure."""
     try:
         yield
-    except Exception as exc:
+    except Exception as exc:  # a checkpointer may be the agent author's, too
         raise AgentError(_public(exc)) from exc
 
 
@@ -245,4 +245,12 @@ def _public(error: Exception) -> str | None:
             return "The agent stopped before it was finished."
         case _NoMemory():
             return "The agent asked for input, but it keeps no state to go on from; it needs a checkpointer."
-    return None
+    return _NOT_KEPT if _failed_to_save(error) else None
+
+
+def _failed_to_save(error: Exception) -> bool:
+    """Whether it was raised while a value was encoded for a checkpoint: the agent's state, or what it asks.
+
+    Its type does not tell, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
+    """
+    return any(frame.f_code.co_name == "dumps_typed" for frame, _line in walk_tb(error.__traceback__))

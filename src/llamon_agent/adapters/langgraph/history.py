@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-CANCELLED_RESULT = "This tool call was cancelled before it finished; its result is not known."
+CANCELLED_RESULT = "The run was cancelled before this call's result was kept; it may have been carried out."
 
 
 def mended(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:

@@ -91,7 +91,9 @@ def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
 def decide_answer(questions: Sequence[Question], answer: Answer) -> Resume | Unclear:
     """What an answer means for the pending questions."""
     try:
-        return Resume(_values(questions, answer))
+        values = _values(questions, answer)
+        _check_storable(values)
+        return Resume(values)
     except Misfit as misfit:
         return Unclear(f"That answer was not taken: {misfit}.")
 
@@ -120,6 +122,19 @@ def _values_of_data(questions: Sequence[Question], data: Any) -> dict[str, Any]:
     if unknown := [key for key in given if key not in pending]:
         raise Misfit(f"there is no pending question '{unknown[0]}'")
     return {key: shape_of(pending[key]).from_data(value) for key, value in given.items()}
+
+
+def _check_storable(value: Any) -> None:
+    """Refuse what no checkpoint can hold: that would be found only when the node behind the question has run.
+
+    Raises: Misfit.
+    Source: MessagePack's integers, in which LangGraph saves its state, go from int 64 to uint 64.
+    """
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_storable(inner)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise Misfit("it holds an integer of more than 64 bits")
 
 
 def _only(questions: Sequence[Question]) -> Question:

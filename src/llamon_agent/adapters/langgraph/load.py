@@ -5,7 +5,9 @@ context manager, without arguments or with one config, as langgraph.json allows.
 keeps it, one that was compiled with `checkpointer=False` stays without, and every other one gets ours.
 """
 
+import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from typing import Any
@@ -19,12 +21,16 @@ from llamon_agent.adapters.langgraph.memory import check_memory
 from llamon_agent.adapters.langgraph.state import StateMapping, check_state
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.targets import import_target
+from llamon_agent.domain.causes import brief
 from llamon_agent.domain.errors import ConfigError
+
+log = logging.getLogger(__name__)
 
 _NOT_A_GRAPH = (
     "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, "
     "or a function without arguments that returns one"
 )
+_OTHERS = "Any other Python agent, such as a function that takes the prompt, is served with --adapter custom."
 
 
 async def load_graph(
@@ -40,7 +46,7 @@ async def load_graph(
     Shape:  stack keeps open what a factory that is a context manager made; without one there may be no such factory.
     Raises: ConfigError, which names the target and the remedy; its cause is what went wrong inside.
     """
-    found = import_target(target)
+    found = await asyncio.to_thread(import_target, target)  # seconds for some; an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(_compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
@@ -52,7 +58,7 @@ async def load_graph(
 async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:
     """What a factory makes."""
     if not callable(factory):
-        raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}.")
+        raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}. {_OTHERS}")
     arguments = _arguments(target, factory)
     try:
         made = factory(*arguments)
@@ -61,9 +67,9 @@ async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> A
         if stack is not None and isinstance(made, AbstractContextManager):
             return stack.enter_context(made)
         return await made if inspect.isawaitable(made) else made
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:  # the factory's own code, which may raise anything
         raise ConfigError(
-            f"The target {target!r}: the factory failed with {type(exc).__name__}; the log has the details."
+            f"The target {target!r} was called as a factory of a graph and failed: {brief(exc)}. {_OTHERS}"
         ) from exc
 
 
@@ -80,7 +86,7 @@ def _arguments(target: str, factory: Callable[..., Any]) -> list[RunnableConfig]
     ]
     if len(required) > 1 or any(each.kind is each.KEYWORD_ONLY for each in required):
         raise ConfigError(
-            f"The target {target!r}: the factory needs several arguments; it may take none, or one config."
+            f"The target {target!r}: a factory of a graph takes nothing or one config, and this needs more. {_OTHERS}"
         )
     return [RunnableConfig(configurable={})] * len(required)
 
@@ -89,11 +95,15 @@ def _compiled(target: str, made: Any) -> Graph:
     if isinstance(made, Pregel):
         return made
     if not isinstance(made, StateGraph):
-        raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}.")
+        raise ConfigError(
+            f"The target {target!r} was called as a factory, and what it gave, of type {type(made).__name__}, "
+            f"{_NOT_A_GRAPH}. {_OTHERS}"
+        )
     try:
         return made.compile()
     except ValueError as exc:
-        raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the log has the details.") from exc
+        log.warning("the graph of %r cannot be compiled: %s", target, exc)
+        raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the line above says why.") from exc
 
 
 def _with_checkpointer(graph: Graph, checkpointer: BaseCheckpointSaver[Any] | None) -> Graph:

@@ -11,13 +11,14 @@ from langchain_core.messages import BaseMessage
 
 from llamon_agent.adapters.langgraph.history import usable
 from llamon_agent.adapters.langgraph.thread import ThreadState
-from llamon_agent.domain.events import SeedOutcome
-
-COLD_START = "cold_start"
-THREAD_NOT_EMPTY = "thread_not_empty"
-PENDING_INTERRUPT = "pending_interrupt"
-NO_USABLE_TURNS = "no_usable_turns"
-NO_MESSAGES_CHANNEL = "no_messages_channel"
+from llamon_agent.domain.events import (
+    COLD_START,
+    NO_MESSAGES_CHANNEL,
+    NO_USABLE_TURNS,
+    PENDING_INTERRUPT,
+    THREAD_NOT_EMPTY,
+    SeedOutcome,
+)
 
 
 def decide_seed(

@@ -39,8 +39,9 @@ def check_state(graph: Graph, mapping: StateMapping, target: str) -> None:
         mapping.output_key is None and MESSAGES not in graph.channels
     ):
         raise ConfigError(
-            f"The target {target!r}: this graph does not take and give 'messages'; set both keys of the mapping: "
-            "input_key, the state key that takes the prompt, and output_key, the one that holds the answer."
+            f"The target {target!r}: this graph does not take and give 'messages'; in a configuration file, "
+            "set agents.<name>.langgraph.input_key to the state key that takes the prompt, "
+            "and agents.<name>.langgraph.output_key to the one that holds the answer."
         )
     if mapping.input_key is not None and mapping.input_key not in takes:
         raise ConfigError(

@@ -59,9 +59,11 @@ class Thread:
 
     @property
     def is_saved(self) -> bool:
+        """Whether there is a checkpointer, and so anything to read or to put right."""
         return bool(self.graph.checkpointer)
 
     async def read(self) -> ThreadState:
+        """What is saved of it now."""
         if not self.is_saved:
             return ThreadState()
         snapshot = await self.graph.aget_state(self.config)

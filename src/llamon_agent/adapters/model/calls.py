@@ -18,9 +18,9 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
-from llamon_agent.adapters.model.endings import NO_CALL, flaw_of, is_json
+from llamon_agent.adapters.model.endings import NO_CALL, NOTHING, flaw_of, is_empty, is_json
 from llamon_agent.adapters.model.failures import Failure, failure_of
 from llamon_agent.domain.errors import AgentError
 
@@ -93,6 +93,9 @@ class CarefulCalls(AgentMiddleware[Any, Any, Any]):
             # Without its cause, whose words no log may show; its traceback says where it came from.
             raise ProviderFailed(told, failure).with_traceback(exc.__traceback__) from None
         self._check(response, ear)
+        # After a tool it may be that everything was said before.
+        if not isinstance(request.messages[-1], ToolMessage) and _is_nothing(response):
+            raise AgentError(NOTHING)
         return response
 
     def _check(self, response: ModelResponse[Any], ear: "_Ear") -> None:
@@ -124,6 +127,10 @@ class _Ear(AsyncCallbackHandler):
         for piece in getattr(getattr(chunk, "message", None), "tool_call_chunks", ()):
             place = len(self.arguments) if piece["index"] is None else piece["index"]
             self.arguments[place] = self.arguments.get(place, "") + (piece["args"] or "")
+
+
+def _is_nothing(response: ModelResponse[Any]) -> bool:
+    return all(isinstance(message, AIMessage) and is_empty(message) for message in response.result)
 
 
 def wait_before_s(failure: Failure, attempt: int, draw: float) -> float | None:

@@ -13,6 +13,8 @@ from langchain_core.messages import AIMessage
 CUT_OFF = "The model's answer broke off before it was finished."
 TOO_MUCH = "The model's answer was cut off at its limit of length."
 WITHHELD = "The model's provider withheld the answer, by its rules of content."
+REFUSAL = "The model refused to answer."
+NOTHING = "The model gave no answer; it may have refused to."
 NO_CALL = "The model called a tool in a form that cannot be read."
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "done", "status")
@@ -53,6 +55,8 @@ def always_tells(model: BaseChatModel) -> bool:
 
 def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
     """What is wrong with an answer, for the caller; None where it is whole."""
+    if _refuses(message):
+        return REFUSAL
     reason = _reason(message.response_metadata)
     if reason is None:
         return CUT_OFF if always_tells else None
@@ -66,6 +70,16 @@ def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
     return NO_CALL if message.invalid_tool_calls and not message.tool_calls else None
 
 
+def is_empty(message: AIMessage) -> bool:
+    """Whether an answer says nothing and calls nothing.
+
+    A refusal in a stream of OpenAI's looks like this, as its words are lost on the way (langchain_openai
+    _convert_delta_to_message_chunk).
+    """
+    said = message.content or message.additional_kwargs.get("audio")
+    return not (said or message.tool_calls or message.invalid_tool_calls)
+
+
 def is_json(text: str) -> bool:
     """Whether a tool call's arguments are whole; a call without any says nothing.
 
@@ -77,6 +91,13 @@ def is_json(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _refuses(message: AIMessage) -> bool:
+    """Whether the model has put a refusal where its answer would be, as OpenAI's do."""
+    blocks = message.content if isinstance(message.content, list) else []
+    refusals = any(isinstance(block, dict) and block.get("type") == "refusal" for block in blocks)
+    return refusals or bool(message.additional_kwargs.get("refusal"))
 
 
 def _reason(metadata: dict[str, Any]) -> str | None:

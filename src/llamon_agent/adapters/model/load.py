@@ -16,6 +16,7 @@ from llamon_agent.adapters.langgraph.memory import check_memory
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.model.calls import CarefulCalls
 from llamon_agent.adapters.model.endings import always_tells
+from llamon_agent.adapters.model.limit import CallLimit
 from llamon_agent.adapters.model.tools import Tool, load_tools, names_of
 from llamon_agent.domain.errors import ConfigError
 
@@ -37,6 +38,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     streaming: bool = True
     max_retries: int = 2
+    max_calls: int = 50
     tools: str | None = None
     approve: Sequence[str] = ()
 
@@ -56,7 +58,11 @@ def load_model(
         model,
         tools,
         system_prompt=options.system_prompt,
-        middleware=[calls, *_approvals(target, options.approve, tools, saved=checkpointer is not None)],
+        middleware=[
+            CallLimit(options.max_calls),
+            calls,
+            *_approvals(target, options.approve, tools, saved=checkpointer is not None),
+        ],
         checkpointer=checkpointer,
     )
     check_memory(graph, window_size, target)

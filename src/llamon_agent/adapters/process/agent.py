@@ -40,7 +40,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path | None = None
     output: Literal["text", "jsonl"] = "text"
     max_output_bytes: int = 10 << 20
-    kill_after_s: float = 5.0
+    kill_after_s: float = 1.5
 
 
 class ProcessAgent:

@@ -10,6 +10,7 @@ can get its number. What rules the rest:
 2. What the command leaves in its group is killed. What shall outlive a run begins a session of its own.
 3. Whoever asks to stop may be cancelled while it waits; the killing and reaping happen all the same.
 4. Nobody waits for stdin: a command may read as much of it as it likes, or nothing.
+5. A process that ends at once calls `kill_all` first, as nobody would stop its commands afterwards.
 """
 
 import asyncio
@@ -33,6 +34,15 @@ still writing, a server that it left in the background never stops."""
 
 _LAST_READS = 16
 """How many chunks of stderr are read at the end; somebody who got away may write without end."""
+
+_running: set["Child"] = set()
+"""The commands whose groups may still be signalled. Of the whole process, as its end is what this is for."""
+
+
+def kill_all() -> None:
+    """Kill every command that runs, without waiting for anything."""
+    for child in _running:
+        child.kill()
 
 
 class Child:
@@ -59,6 +69,7 @@ class Child:
             env=environment,
             start_new_session=True,
         )
+        _running.add(self)
         self._stdin, self._stdout, self._stderr = _pipes_of(self._process)
         self._on_stderr = on_stderr
         self._unsent = memoryview(stdin)
@@ -107,6 +118,10 @@ class Child:
             self._finish()
         await self._reaped.wait()
         return self._process.returncode
+
+    def kill(self) -> None:
+        """Kill the command and its group, which is not waited for."""
+        self._signal(signal.SIGKILL)
 
     # --- listening ---------------------------------------------------------------------------------------------------
 
@@ -175,7 +190,8 @@ class Child:
         """Kill what is left and let go of everything; at once, and once."""
         if self._may_reap.is_set():
             return
-        self._signal(signal.SIGKILL)
+        self.kill()
+        _running.discard(self)
         self._may_reap.set()
         if self._linger is not None:
             self._linger.cancel()

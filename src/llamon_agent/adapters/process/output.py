@@ -11,12 +11,13 @@ Two languages. `text`: everything is the answer, as it comes, without the newlin
     {"error": "text"}           why there is no answer, in words for the caller
 
 The first of the last three decides how the run ends, once the command has: what is written after it is not heard. Lines
-that hold none of the keys are ignored with a warning, since programs like to chat; a key with a wrong value fails the
-run, since it may have been a part of the answer.
+that hold none of the keys are ignored with a warning, since programs like to chat; a key with a wrong value and a line
+that begins as an object and cannot be read fail the run, since it may have been a part of the answer.
 """
 
 import codecs
 import logging
+import re
 from typing import Any, Protocol
 
 import msgspec
@@ -34,6 +35,12 @@ KEYS = ("delta", "progress", "artifact", "interrupt", "complete", "error")
 
 Ending = Interrupt | Complete | Error
 """How a command says that its run ends."""
+
+_OBJECT = re.compile(r'\s*\{\s*"')
+"""How an object begins, other than a dict of Python or a lone brace, which are chat."""
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
+"""An escape in JSON; one whole surrogate pair is one. Group 1: a surrogate without its partner."""
 
 _log = logging.getLogger(__name__)
 
@@ -111,19 +118,43 @@ class JsonLinesOutput:
     def _warn_once(self) -> None:
         if not self._warned:
             self._warned = True
-            _log.warning("task %s: the command writes lines that are no events; they are ignored", self._task_id)
+            _log.warning(
+                "task %s: the command writes lines that are no events; they are ignored",
+                self._task_id,
+                extra={"task_id": self._task_id},
+            )
 
 
 def _event_in(line: bytes) -> tuple[str, Any] | None:
-    """The key and the value of a line that says something. Raises: AgentError: it says two things at once."""
+    """The key and the value of a line that says something.
+
+    Raises: AgentError: it says two things at once, or begins to say something and cannot be read.
+    """
+    text = line.decode("utf-8-sig", "replace")  # some programs begin with a byte order mark
     try:
-        value = msgspec.json.decode(line.decode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
+        value = _value_in(text)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        if _OBJECT.match(text):
+            raise AgentError("The agent wrote a line of JSON that cannot be read.") from exc
         return None
     found = [(key, value[key]) for key in KEYS if key in value] if isinstance(value, dict) else []
     if len(found) > 1:
         raise AgentError("The agent wrote a line that says more than one thing.")
     return found[0] if found else None
+
+
+def _value_in(text: str) -> Any:
+    """The value of a line; surrogates without a partner, which many writers of JSON let pass, are replaced.
+
+    Raises: msgspec.DecodeError, RecursionError.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        mended = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
+        if mended == text:
+            raise
+        return msgspec.json.decode(mended)
 
 
 def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:

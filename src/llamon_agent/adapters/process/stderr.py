@@ -16,6 +16,7 @@ class StderrLog:
 
     def __init__(self, task_id: str) -> None:
         self._task_id = task_id
+        self._ids = {"task_id": task_id}
         self._lines = Lines(MAX_LINE_BYTES)
         self._count = 0
 
@@ -30,9 +31,9 @@ class StderrLog:
     def _write(self, line: bytes) -> None:
         self._count += 1
         if self._count <= MAX_LINES:
-            _log.info("task %s: stderr: %s", self._task_id, _shown(line))
+            _log.info("task %s: stderr: %s", self._task_id, _shown(line), extra=self._ids)
         elif self._count == MAX_LINES + 1:
-            _log.warning("task %s: the command says more on stderr than is logged", self._task_id)
+            _log.warning("task %s: the command says more on stderr than is logged", self._task_id, extra=self._ids)
 
 
 def _shown(line: bytes) -> str:

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from llamon_agent.inbound.a2a.card import public_base
+from llamon_agent.inbound.a2a.card_http import PREFLIGHT
 
 LIST_PATH = "/agents"
 
@@ -58,6 +59,9 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 def agents_routes(site: AgentsSite) -> list[BaseRoute]:
     """The list at /agents, and the page at /, which is plain text or JSON for whoever accepts no HTML."""
 
+    async def preflight(request: Request) -> Response:  # noqa: ARG001 - how Starlette calls it
+        return Response(status_code=204, headers=PREFLIGHT)
+
     async def listing(request: Request) -> Response:
         return _as_json(_entries(site, request))
 
@@ -67,7 +71,13 @@ def agents_routes(site: AgentsSite) -> list[BaseRoute]:
             return _response(_html(entries), "text/html", {"content-security-policy": _PAGE_POLICY})
         return _as_json(entries) if "application/json" in accept else _response(_text(entries), "text/plain")
 
-    return [Route(LIST_PATH, listing, methods=["GET"]), Route("/", page, methods=["GET"])]
+    # With a slash too, as a redirect would name the scheme and host that a proxy has rewritten.
+    paths = ((LIST_PATH, listing), (f"{LIST_PATH}/", listing), ("/", page))
+    return [
+        route
+        for path, answer in paths
+        for route in (Route(path, answer, methods=["GET"]), Route(path, preflight, methods=["OPTIONS"]))
+    ]
 
 
 def unknown_agent_route(path: str) -> BaseRoute:

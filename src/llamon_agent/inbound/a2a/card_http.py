@@ -13,7 +13,7 @@ from llamon_agent.inbound.a2a.card import Flavour, etag, public_base, write_card
 
 _IS_10 = re.compile(r"1\.0(\.\d+)?", re.ASCII)
 
-_PREFLIGHT = {
+PREFLIGHT = {
     "access-control-allow-origin": "*",
     "access-control-allow-methods": "GET, HEAD, OPTIONS",
     "access-control-allow-headers": "A2A-Version, Authorization, Content-Type, If-None-Match",
@@ -51,7 +51,7 @@ def card_routes(site: CardSite, *, under: str) -> list[BaseRoute]:
 def _card(site: CardSite, request: Request, flavour: Flavour) -> Response:
     """Source: A2A 1.0 §8.6.1 (caching); RFC 9110 §13.1.2 (If-None-Match)."""
     if request.method == "OPTIONS":
-        return Response(status_code=204, headers=_PREFLIGHT)
+        return Response(status_code=204, headers=PREFLIGHT)
     base_url = public_base(
         request.headers, configured=site.public_url, trusted=site.trusted, scheme=request.scope.get("scheme", "http")
     )

@@ -3,7 +3,7 @@
 The POST route is a bare ASGI application, because it is the hot path and because it must see a hang-up itself. Its
 order is its security: who calls, then what kind of body, then how large, and only then is anything parsed.
 
-Every JSON-RPC response, error or not, is HTTP 200. The other codes say that there was no call: 401, 405, 413.
+Every JSON-RPC response, error or not, is HTTP 200. The other codes say that there was no call: 401, 405, 408, 413.
 """
 
 import asyncio
@@ -25,6 +25,9 @@ from llamon_agent.inbound.a2a.streaming import Frames
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
+
+BODY_WITHIN_S = 30.0
+"""How long a body may take: a caller that stops in the middle of one must not be waited for for ever."""
 
 _JSON = b"application/json"
 _STREAM_START = {
@@ -83,10 +86,18 @@ async def _health(_request: Request) -> JSONResponse:
 class RpcApp:
     """The JSON-RPC route of one agent, an ASGI application."""
 
-    def __init__(self, endpoint: Endpoint, auth: Auth, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        auth: Auth,
+        *,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        body_within_s: float = BODY_WITHIN_S,
+    ) -> None:
         self._endpoint = endpoint
         self._auth = auth
         self._max_body_bytes = max_body_bytes
+        self._body_within_s = body_within_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -115,6 +126,10 @@ class RpcApp:
         except BadRequest as exc:
             await _respond(send, 413, self._endpoint.refuse(exc, caller).body, _JSON)
             return
+        except TimeoutError:
+            late = BadRequest(f"The body did not come within {self._body_within_s:g} seconds.")
+            await _respond(send, 408, self._endpoint.refuse(late, caller).body, _JSON, (b"connection", b"close"))
+            return
         except ClientDisconnect:
             return
         reply = await self._endpoint.answer(body, caller)
@@ -127,21 +142,25 @@ class RpcApp:
             await send({"type": "http.response.body"})
 
     async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The whole body. Raises: BadRequest: it is too large, known as soon as can be; ClientDisconnect."""
+        """The whole body.
+
+        Raises: BadRequest: it is too large, known as soon as can be; TimeoutError: it is too slow; ClientDisconnect.
+        """
         announced = headers.get(b"content-length", b"")
         if announced.isdigit():
             self._check_size(int(announced[:20]))
         size_bytes = 0
         pieces: list[bytes] = []
         more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            pieces.append(message.get("body", b""))
-            size_bytes += len(pieces[-1])
-            self._check_size(size_bytes)
-            more = message.get("more_body", False)
+        async with asyncio.timeout(self._body_within_s):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                pieces.append(message.get("body", b""))
+                size_bytes += len(pieces[-1])
+                self._check_size(size_bytes)
+                more = message.get("more_body", False)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _check_size(self, size_bytes: int) -> None:

@@ -5,7 +5,8 @@ Rules:
 2. An answer to a question is text or data, and every agent takes those: what it asked for, it can read. Whether a
    message is an answer is decided later, by the run service; until then it carries the reason that would speak against
    it (`objection`).
-3. Files are looked at by what they say they are and by their size, never opened, and an address is never fetched.
+3. Files are looked at by what they say they are and by their size, never opened, and an address is never fetched. A
+   data: URL is not an address but a file, and says itself what it is.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from collections.abc import Sequence
 import msgspec
 
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
-from llamon_agent.domain.message import Data, Part, Raw, Text, Url, media_type_of
+from llamon_agent.domain.message import TEXT, Data, Part, Raw, Text, Url, essence, media_type_of
 from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES
+from llamon_agent.inbound.a2a.data_url import inline_of
 
 _SHORT = {"text": "text/plain", "data": "application/json"}
 """What clients write that think in kinds of parts."""
@@ -53,12 +55,14 @@ def check_files(parts: Sequence[Part], modes: Modes) -> None:
     """Refuse files that the agent does not take. Raises: ContentTypeNotSupported; BadParams: one is too large."""
     total_bytes = 0
     for place, part in enumerate(parts):
-        if isinstance(part, Raw | Url) and (problem := _objection(place, part, modes)):
+        if not isinstance(part, Raw | Url):
+            continue
+        media_type, size_bytes = _file(place, part)
+        if problem := _objection(place, media_type, modes):
             raise ContentTypeNotSupported(problem)
-        if isinstance(part, Raw):
-            total_bytes += len(part.data)
-            if len(part.data) > modes.max_file_bytes:
-                raise BadParams(f"message.parts[{place}] is a file of more than {modes.max_file_bytes} bytes.")
+        total_bytes += size_bytes
+        if size_bytes > modes.max_file_bytes:
+            raise BadParams(f"message.parts[{place}] is a file of more than {modes.max_file_bytes} bytes.")
     if total_bytes > modes.max_files_bytes:
         raise BadParams(f"message.parts hold files of more than {modes.max_files_bytes} bytes together.")
 
@@ -66,13 +70,25 @@ def check_files(parts: Sequence[Part], modes: Modes) -> None:
 def objection(parts: Sequence[Part], modes: Modes) -> str | None:
     """Why these parts can be an answer at most; None where the agent takes their text and data anyway."""
     for place, part in enumerate(parts):
-        if isinstance(part, Text | Data) and (problem := _objection(place, part, modes)):
+        if isinstance(part, Text | Data) and (problem := _objection(place, media_type_of(part), modes)):
             return problem
     return None
 
 
-def _objection(place: int, part: Part, modes: Modes) -> str | None:
-    media_type = media_type_of(part)
+def _file(place: int, part: Raw | Url) -> tuple[str, int]:
+    """The media type of a file, and how many bytes it has here. Raises: BadParams: a data: URL says it is another."""
+    if isinstance(part, Raw):
+        return media_type_of(part), len(part.data)
+    inline = inline_of(part.url, f"message.parts[{place}]")
+    if inline is None:
+        return media_type_of(part), 0
+    said = essence(part.media_type or "")
+    if said and inline.media_type and said != inline.media_type:
+        raise BadParams(f"message.parts[{place}] says that it is {said}, but its data: URL is {inline.media_type}.")
+    return said or inline.media_type or TEXT, inline.size_bytes  # RFC 2397 §2: "defaults to text/plain"
+
+
+def _objection(place: int, media_type: str, modes: Modes) -> str | None:
     if media_type in modes.takes or any(_covers(mode, media_type) for mode in modes.takes):
         return None
     return f"message.parts[{place}] is {media_type}; this agent takes {_listed(modes.takes)}."

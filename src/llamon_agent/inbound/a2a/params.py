@@ -6,6 +6,7 @@ is made of our own schema's names and of list positions, and the name of a requi
 
 import binascii
 import re
+from collections.abc import Sized
 from typing import TypeVar
 
 import msgspec
@@ -13,6 +14,9 @@ import msgspec
 from llamon_agent.domain.errors import BadJson, BadParams
 
 T = TypeVar("T")
+
+MAX_PARTS = 1000
+"""How many parts a message may have."""
 
 _PATH = re.compile(r" - at `\$([^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(\w+)`")
@@ -42,6 +46,12 @@ def _complaint(error: str) -> str:
     if missing := _MISSING.match(error):
         return f"{path}.{missing[1]} is required.".lstrip(".")
     return f"{path} is not valid.".lstrip(".") if path else "params must be an object."
+
+
+def check_part_count(parts: Sized) -> None:
+    """Refuse a message of too many parts before any of them is looked at. Raises: BadParams."""
+    if len(parts) > MAX_PARTS:
+        raise BadParams(f"message.parts must have at most {MAX_PARTS} parts.")
 
 
 def read_base64(text: str, field: str) -> bytes:

@@ -21,7 +21,8 @@ class Routing:
     """The agents that the default path reaches.
 
     Shape: key is the metadata key that names one of `allow` or the default agent, None where nothing may be chosen;
-           `also` are agents of earlier days, whose tasks are still found.
+           `also` are agents of earlier days, whose tasks are still found; those of them that are `gone` take no
+           more messages.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class Routing:
         key: str | None = None,
         allow: Sequence[str] = (),
         also: Sequence[str] = (),
+        gone: Sequence[str] = (),
     ) -> None:
         self._runs = runs
         self._default = default
         self._key = key
         self._choices = tuple(dict.fromkeys((default, *allow)))
         self.agents = tuple(dict.fromkeys((default, *allow, *also)))
+        self._listening = tuple(agent for agent in self.agents if agent not in gone)
 
     async def agent_for(self, operation: Operation, owner: str) -> str:
         """The agent that the operation is for. Raises: BadParams, TaskNotFound; BackendError."""
@@ -81,7 +84,7 @@ class Routing:
 
     async def _asking(self, owner: str, context_id: str | None) -> str:
         """The agent that waits in the context for an answer, or else the default one."""
-        for agent in self.agents if context_id is not None else ():
+        for agent in self._listening if context_id is not None else ():
             query = TaskQuery(owner=owner, agent=agent, context_id=context_id, states=tuple(PAUSED), limit=1)
             if (await self._runs.list(query)).tasks:
                 return agent

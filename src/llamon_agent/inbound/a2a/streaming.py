@@ -87,7 +87,8 @@ class Frames:
         except Exception as exc:
             self.close()
             if fault_of(exc) is INTERNAL:
-                logger.exception("task %s: a stream broke", self._subscription.task.id)
+                task = self._subscription.task
+                logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
             return write_frame(None, write_fault(self._telling.call_id, exc, self._telling.dialect))
         return b""
 

@@ -47,7 +47,7 @@ def a_turn(
     )
 
 
-def as_lc(history: Sequence[Message]) -> list[str]:
+def as_lc(history: Sequence[Message]) -> list[Any]:
     """Stands for the mapping to LangChain messages."""
     return [f"lc:{message.message_id}" for message in history]
 
@@ -304,8 +304,11 @@ async def test_a_question_may_be_returned() -> None:
     assert await said(agent_of(ask), a_turn()) == [Started(), Interrupt(text="Sure?", questions=(question,))]
 
 
-async def test_abandoning_a_pause_needs_nothing() -> None:
-    await agent_of(Careful()).abandon("c")
+async def test_a_pause_that_was_abandoned_leaves_the_next_turn_a_plain_call() -> None:
+    agent = agent_of(Careful())
+    asked = await said(agent, a_turn())
+    await agent.abandon("c")
+    assert await said(agent, a_turn()) == asked
 
 
 # failures

@@ -1,12 +1,13 @@
 """A target becomes a custom agent, made by its factory where it has one."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from llamon_agent.adapters.custom.load import load_custom
+from llamon_agent.adapters.prefill import plain_prefill
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.message import Message, Role
@@ -47,11 +48,21 @@ class NeedsMore:
 def fails():
     raise ValueError("a secret")
 
+def exits():
+    raise SystemExit(1)
+
 def makes_nothing(): ...
 
 def demanding(prompt, temperature): ...
 
 number = 7
+
+from langgraph.graph import START, MessagesState, StateGraph
+
+builder = StateGraph(MessagesState)
+builder.add_node("node", lambda state: {})
+builder.add_edge(START, "node")
+graph = builder.compile()
 """
 
 
@@ -64,16 +75,12 @@ def _agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("my_agents", None)
 
 
-def as_lc(history: Sequence[Message]) -> Sequence[object]:
-    return history
-
-
 @pytest.mark.parametrize(
     "name",
     ["agent", "callable_agent", "Agent", "make", "make_later", "made_of", "function", "async_function", "agent.invoke"],
 )
 async def test_every_kind_of_target_becomes_an_agent(name: str) -> None:
-    agent = await load_custom(f"my_agents:{name}", prefill_to_lc=as_lc)
+    agent = await load_custom(f"my_agents:{name}", prefill_to_lc=plain_prefill)
     message = Message(message_id="m", role=Role.USER, parts=())
     turn = Turn(task_id="t", context_id="c", thread_id="c", session_id="c", message=message, prompt="hi")
     assert [event async for event in agent.run(turn)][-1] == Complete(text="hi!")
@@ -82,17 +89,20 @@ async def test_every_kind_of_target_becomes_an_agent(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("NeedsMore", "failed with TypeError: it is called without arguments"),
-        ("fails", "failed with ValueError"),
-        ("makes_nothing", "A NoneType is no agent"),
+        ("NeedsMore", "was called as a factory, without arguments, and failed: TypeError at "),
+        ("fails", "failed: ValueError at {file}:34."),
+        ("exits", "failed: SystemExit at {file}:37."),
+        ("makes_nothing", "was called as a factory, and what it gave does not fit. It is of type NoneType"),
         ("demanding", "requires 'temperature'"),
-        ("number", "A int is no agent"),
+        ("number", "does not fit. It is of type int"),
+        ("builder", "is a LangGraph graph: serve it with the langgraph adapter"),
+        ("graph", "is a LangGraph graph: serve it with the langgraph adapter"),
         ("nothing", "has no attribute"),
     ],
 )
-async def test_a_target_that_does_not_fit_is_told(name: str, told: str) -> None:
+async def test_a_target_that_does_not_fit_is_told(tmp_path: Path, name: str, told: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        await load_custom(f"my_agents:{name}", prefill_to_lc=as_lc)
+        await load_custom(f"my_agents:{name}", prefill_to_lc=plain_prefill)
     assert f"'my_agents:{name}'" in raised.value.public
-    assert told in raised.value.public
+    assert told.format(file=tmp_path / "my_agents.py") in raised.value.public
     assert "a secret" not in raised.value.public

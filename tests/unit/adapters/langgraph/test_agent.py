@@ -404,6 +404,27 @@ async def test_a_graph_that_asks_but_keeps_nothing_fails_in_words() -> None:
         await events_of(agent_of(builder.compile()), turn("go"))
 
 
+async def test_an_answer_that_cannot_be_saved_asks_again_and_runs_nothing(saver: Saver) -> None:
+    done: list[str] = []
+    agent = agent_of(approval_graph(saver, done))
+    pause = asked(await events_of(agent, turn("go")))
+    again = asked(await events_of(agent, turn(data=[{"n": 2**70}], answers=True)))
+    assert (again.questions, done) == (pause.questions, [])
+    assert "64 bits" in again.text
+
+
+@pytest.mark.parametrize("where", ["question", "state"])
+async def test_a_value_of_the_agent_that_cannot_be_saved_fails_in_words(saver: Saver, where: str) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        if where == "question":
+            interrupt({"n": 2**70})
+        return {"messages": [AIMessage("x", additional_kwargs={"n": 2**70})]}
+
+    agent = agent_of(node_graph(node, saver))
+    with pytest.raises(AgentError, match="cannot be saved"):
+        await events_of(agent, turn("go"))
+
+
 async def test_abandoning_drops_the_pause_only(saver: Saver) -> None:
     done: list[str] = []
     graph = approval_graph(saver, done)

@@ -1,9 +1,14 @@
 import asyncio
 import os
+import sqlite3
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import aiosqlite
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, messages_of, plain
 
 from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
@@ -31,3 +36,55 @@ async def test_a_data_folder_that_cannot_be_made_is_a_config_error(tmp_path: Pat
     with pytest.raises(ConfigError, match="cannot be made"):
         async with open_checkpoints("sqlite", tmp_path / "file" / "folder"):
             pass
+
+
+def random_bytes(file: Path) -> None:
+    file.write_bytes(b"no database at all" * 100)
+
+
+def a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+def other_tables(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("create table checkpoints (other text)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (random_bytes, "damaged, or are no threads: move it away"),
+        (a_folder, "cannot be opened or written: check that it is a file and writable"),
+        (other_tables, "damaged, or are no threads: move it away"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_a_config_error(
+    tmp_path: Path, damage: Callable[[Path], None], told: str
+) -> None:
+    file = tmp_path / "checkpoints.sqlite"
+    await asyncio.to_thread(damage, file)
+    with pytest.raises(ConfigError, match=told) as raised:
+        async with open_checkpoints("sqlite", tmp_path):
+            pass
+    assert str(file) in raised.value.public
+
+
+async def test_a_file_that_is_set_up_but_cannot_be_written_any_more_is_a_config_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_checkpoints("sqlite", tmp_path):
+        pass
+    connect = AsyncSqliteSaver.from_conn_string
+    monkeypatch.setattr(AsyncSqliteSaver, "from_conn_string", lambda file: connect(f"file:{file}?mode=ro"))
+    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, uri=True))
+    with pytest.raises(ConfigError, match="cannot be opened or written"):
+        async with open_checkpoints("sqlite", tmp_path):
+            pass
+
+
+async def test_what_fails_in_the_block_is_not_taken_for_the_files_fault(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="mine"):
+        async with open_checkpoints("sqlite", tmp_path):
+            raise sqlite3.OperationalError("mine")

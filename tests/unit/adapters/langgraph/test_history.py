@@ -42,6 +42,13 @@ def test_a_mended_result_says_that_it_was_cancelled() -> None:
     assert "cancelled" in str(made.text)
 
 
+def test_a_mended_result_does_not_claim_that_nothing_was_done() -> None:
+    """A call beside it may have finished, and its result was lost with the step: a model must not simply repeat it."""
+    whole = mended([calling("a", "b"), result("b")])
+    assert whole is not None
+    assert "may have been carried out" in str(whole[-1].text)
+
+
 @pytest.mark.parametrize(
     ("messages", "kept"),
     [

@@ -63,7 +63,8 @@ def test_a_message_in_a_question_is_an_object() -> None:
 
 @given(st.recursive(st.none() | st.floats() | st.binary() | st.text(), lambda inner: st.lists(inner), max_leaves=5))
 def test_every_safe_value_has_a_json_form(value: Any) -> None:
-    msgspec.json.encode(json_safe(value))
+    safe = json_safe(value)
+    assert msgspec.json.decode(msgspec.json.encode(safe)) == safe
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,23 @@ def test_one_answer_is_never_spread_over_several_questions(answer: Answer) -> No
 def test_one_wrong_answer_spoils_all() -> None:
     decided = decide_answer([FREE, COLOUR], Answer(data=({"answers": {"q1": 7, "q2": "green"}},)))
     assert decided == Unclear("That answer was not taken: it is none of the options.")
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [1, {"a": [2**70]}]])
+def test_a_number_that_no_checkpoint_holds_is_refused_before_anything_runs(value: Any) -> None:
+    assert decide_answer([FREE], Answer(data=(value,))) == Unclear(
+        "That answer was not taken: it holds an integer of more than 64 bits."
+    )
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, -(2**63), 1e300, True])
+def test_a_number_that_a_checkpoint_holds_is_taken(value: Any) -> None:
+    assert decide_answer([FREE], Answer(data=(value,))) == Resume({"q1": value})
+
+
+def test_a_number_that_is_written_as_text_is_held_to_the_same() -> None:
+    typed = Question(id="q1", value="?", schema={"type": "integer"})
+    assert isinstance(decide_answer([typed], Answer(text="9" * 30)), Unclear)
 
 
 def test_an_unknown_id_is_named() -> None:

@@ -68,8 +68,14 @@ def managed_plainly():
 def failing():
     raise RuntimeError("secret")
 
+def exiting():
+    raise SystemExit(1)
+
 def wrong():
     return 3
+
+def talks(text):
+    return str(text)
 
 class holder:
     graph = compiled
@@ -137,11 +143,14 @@ async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: 
         ("./absent.py:graph", "names no file"),
         ("llamon_sample:absent", "has no attribute 'absent'"),
         ("llamon_sample:number", "is no graph"),
-        ("llamon_sample:wrong", "is no graph"),
-        ("llamon_sample:failing", "failed with RuntimeError"),
-        ("llamon_sample:needy", "several arguments"),
-        ("llamon_sample:keyword", "several arguments"),
-        ("llamon_sample:loose", "cannot be compiled"),
+        ("llamon_sample:wrong", "called as a factory, and what it gave, of type int, is no graph"),
+        ("llamon_sample:failing", r"failed: RuntimeError at .*llamon_sample.py:\d+\."),
+        ("llamon_sample:exiting", r"failed: SystemExit at .*llamon_sample.py:\d+\."),
+        ("llamon_sample:talks", "called as a factory, and what it gave, of type str, .* --adapter custom"),
+        ("llamon_sample:number", "--adapter custom"),
+        ("llamon_sample:needy", "takes nothing or one config, and this needs more"),
+        ("llamon_sample:keyword", "takes nothing or one config, and this needs more"),
+        ("llamon_sample:loose", "cannot be compiled; the line above says why"),
         ("llamon_sample:sync_only", "AsyncSqliteSaver"),
         ("llamon_sample:other_state", "does not take and give 'messages'"),
         ("builtins:dict", "is no graph"),
@@ -152,6 +161,12 @@ async def test_a_target_that_is_no_graph_is_refused_with_its_remedy(project: Pat
         await load_graph(target, checkpointer=None)
     assert raised.value.public.startswith(f"The target {target!r}")
     assert "secret" not in raised.value.public
+
+
+async def test_why_a_graph_cannot_be_compiled_is_in_the_log(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConfigError):
+        await load_graph("llamon_sample:loose", checkpointer=None)
+    assert "'llamon_sample:loose' cannot be compiled: Graph must have an entrypoint" in caplog.text
 
 
 async def test_a_file_with_the_name_of_another_module_is_still_the_one_that_is_meant(project: Path) -> None:

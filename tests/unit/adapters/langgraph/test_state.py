@@ -36,15 +36,17 @@ def question_graph() -> Graph:
     return builder.compile()
 
 
-def test_graphs_that_can_be_talked_to_pass() -> None:
-    check_state(chat_graph(plain()), MESSAGES, "t")
-    check_state(question_graph(), QA, "t")
+def test_graphs_that_can_be_talked_to_pass_and_no_others() -> None:
+    for graph, mapping, other in [(chat_graph(plain()), MESSAGES, QA), (question_graph(), QA, MESSAGES)]:
+        check_state(graph, mapping, "t")
+        with pytest.raises(ConfigError):
+            check_state(graph, other, "t")
 
 
 @pytest.mark.parametrize(
     ("mapping", "told"),
     [
-        (MESSAGES, "does not take and give 'messages'"),
+        (MESSAGES, "does not take and give 'messages'; in a configuration file, set agents.<name>.langgraph.input_key"),
         (StateMapping(input_key="question"), "does not take and give 'messages'"),
         (StateMapping(output_key="answer"), "does not take and give 'messages'"),
         (StateMapping(input_key="nope", output_key="answer"), "input_key is 'nope'"),

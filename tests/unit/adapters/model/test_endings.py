@@ -8,10 +8,12 @@ from tests.unit.adapters.langgraph.scripted import plain
 from llamon_agent.adapters.model.endings import (
     CUT_OFF,
     NO_CALL,
+    REFUSAL,
     TOO_MUCH,
     WITHHELD,
     always_tells,
     flaw_of,
+    is_empty,
     is_json,
 )
 
@@ -94,3 +96,31 @@ def test_openai_and_what_is_made_of_it_always_tell() -> None:
     azure = AzureChatOpenAI(azure_endpoint="http://127.0.0.1", api_version="1", api_key="k" * 8)  # type: ignore[arg-type]
     assert always_tells(azure)
     assert not always_tells(plain())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("", additional_kwargs={"refusal": "I will not."}),
+        AIMessage(["So: ", {"type": "refusal", "refusal": "I will not."}]),
+    ],
+)
+def test_a_refusal_is_no_answer(message: AIMessage) -> None:
+    assert flaw_of(message, always_tells=False) == REFUSAL
+    message.response_metadata = {"finish_reason": "stop"}
+    assert flaw_of(message, always_tells=True) == REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("message", "empty"),
+    [
+        (AIMessage(""), True),
+        (AIMessage([]), True),
+        (AIMessage("a"), False),
+        (AIMessage([{"type": "image", "url": "https://example.com/a.png"}]), False),
+        (AIMessage("", additional_kwargs={"audio": {"data": "UklG"}}), False),
+        (AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}]), False),
+    ],
+)
+def test_an_answer_without_anything_in_it_is_empty(message: AIMessage, empty: bool) -> None:
+    assert is_empty(message) is empty

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.unit.adapters.process.commands import children, end_of, lives
 
-from llamon_agent.adapters.process.child import Child
+from llamon_agent.adapters.process.child import Child, kill_all
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -176,6 +176,21 @@ async def test_a_stop_that_is_cancelled_kills_at_once() -> None:
         with pytest.raises(asyncio.CancelledError):
             await stopping
         await end_of(pid)
+
+
+async def test_a_process_that_ends_at_once_kills_what_runs() -> None:
+    script = f"{IGNORES_TERM} echo $$; while :; do sleep 1000; done"
+    async with running(script) as one, running(script) as other:
+        pids = [await one.pid(), await other.pid()]
+        kill_all()
+        for pid in pids:
+            await end_of(pid)
+
+
+async def test_what_has_ended_is_not_killed_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    await outcome("exit")
+    monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("its number may be somebody else's"))
+    kill_all()
 
 
 async def test_a_flood_on_stderr_neither_blocks_nor_stops_the_command() -> None:

@@ -13,6 +13,7 @@ from llamon_agent.adapters.process.load import load_process
 from llamon_agent.config import ProcessConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.ports import Limits
+from llamon_agent.server import STOP_WITHIN_S
 
 PATH = os.environ["PATH"]
 
@@ -75,7 +76,7 @@ def test_the_edges_path_finds_the_command_and_not_the_systems(tmp_path: Path) ->
 
 
 def test_a_command_is_killed_before_its_run_is_left_behind() -> None:
-    """What the run service waits for a cancelled agent is more than what a command may take to end."""
-    assert ProcessConfig(kill_after_s=9).kill_after_s < Limits().cancel_grace_s
+    """A stopping edge and the run service wait for a cancelled agent longer than a command may take to end."""
+    assert ProcessConfig(kill_after_s=1.5).kill_after_s < min(STOP_WITHIN_S, Limits().cancel_grace_s)
     with pytest.raises(ValidationError):
-        ProcessConfig(kill_after_s=9.1)
+        ProcessConfig(kill_after_s=1.6)

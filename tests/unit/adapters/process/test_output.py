@@ -114,6 +114,43 @@ def test_lines_that_are_no_events_are_ignored_with_one_warning(caplog: pytest.Lo
     assert record.getMessage() == "task t: the command writes lines that are no events; they are ignored"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"delta": "cut',
+        b'{"progress": "a", "x": 1e999}',
+        b' { "delta" : so}',
+        b'{"x": ' + b"[" * 5_000,
+        b'{"delta": "\\ud83d", }',
+    ],
+)
+def test_what_begins_as_an_object_and_cannot_be_read_fails_the_run(line: bytes) -> None:
+    with pytest.raises(AgentError, match="a line of JSON that cannot be read"):
+        heard(jsonl(), line + b"\n")
+
+
+@pytest.mark.parametrize("line", [b"{'delta': 1}", b"{", b'  "delta": 1', b"}", b"{name} is here"])
+def test_braces_alone_are_chat(line: bytes) -> None:
+    assert heard(jsonl(), line + b"\n") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (rb"a\ud83d", "a\ufffd"),
+        (rb"\udE00b", "\ufffdb"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\ud83d \ud83d", "\\ud83d \ufffd"),
+    ],
+)
+def test_surrogates_without_a_partner_are_replaced(written: bytes, read: str) -> None:
+    assert heard(jsonl(), b'{"delta": "' + written + b'"}\n') == [Delta(text=read)]
+
+
+def test_a_byte_order_mark_is_dropped() -> None:
+    assert heard(jsonl(), b'\xef\xbb\xbf{"delta": "so"}\n') == [Delta(text="so")]
+
+
 def test_a_line_is_read_even_if_a_byte_of_it_is_no_utf_8() -> None:
     assert heard(jsonl(), b'{"delta": "a\xffb"}') == [Delta(text="a\ufffdb")]
 

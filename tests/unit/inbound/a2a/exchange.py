@@ -13,7 +13,8 @@ JSON = (b"content-type", b"application/json")
 class Exchange:
     """A caller: its body comes in pieces, and it stays until it hangs up.
 
-    Shape: `breaks_off` hangs up after the pieces, though more were to come; `sent` is what the application said.
+    Shape: `breaks_off` hangs up after the pieces, though more were to come, and `stalls` sends nothing more; `sent` is
+           what the application said.
     """
 
     def __init__(
@@ -22,12 +23,14 @@ class Exchange:
         *pieces: bytes,
         headers: tuple[tuple[bytes, bytes], ...] = (JSON,),
         breaks_off: bool = False,
+        stalls: bool = False,
         on_send: Callable[[Message], None] = lambda _message: None,
     ) -> None:
         self._app = app
         self._pieces = list(pieces)
         self._headers = list(headers)
         self._breaks_off = breaks_off
+        self._stalls = stalls
         self._on_send = on_send
         self._hung_up = asyncio.Event()
         self._first_body = asyncio.Event()
@@ -48,7 +51,11 @@ class Exchange:
         self.reads += 1
         if self._pieces:
             piece = self._pieces.pop(0)
-            return {"type": "http.request", "body": piece, "more_body": bool(self._pieces) or self._breaks_off}
+            return {
+                "type": "http.request",
+                "body": piece,
+                "more_body": bool(self._pieces) or self._breaks_off or self._stalls,
+            }
         if not self._breaks_off:
             await self._hung_up.wait()
         return {"type": "http.disconnect"}

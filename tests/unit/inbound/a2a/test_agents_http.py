@@ -92,3 +92,16 @@ async def test_an_agent_that_is_not_there_is_told_with_where_to_look(method: str
 async def test_a_long_name_is_not_echoed_in_full() -> None:
     async with site() as http:
         assert len((await http.get("/a2a/" + "x" * 5000)).text) < 200
+
+
+@pytest.mark.parametrize("path", ["/", "/agents", "/agents/"])
+async def test_a_browser_may_ask_first_whether_it_may_read(path: str) -> None:
+    async with site() as http:
+        response = await http.options(path)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (204, "*")
+    assert "GET" in response.headers["access-control-allow-methods"]
+
+
+async def test_the_list_is_also_there_with_a_slash() -> None:
+    async with site() as http:
+        assert (await http.get("/agents/")).json() == (await http.get("/agents")).json()

@@ -1,5 +1,6 @@
 import json
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from llamon_agent.domain.errors import BackendError, ContentTypeNotSupported
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Nothing, _read_seq
+from llamon_agent.inbound.a2a.jsonrpc import Call, read_call
 from llamon_agent.runs.ports import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -27,6 +29,38 @@ def text_of(task: Any) -> str:
 
 
 # Sending.
+
+
+@pytest.mark.parametrize(("text", "is_apart"), [("hi", False), ("hi" * 100_000, True)])
+async def test_a_large_body_is_read_apart_from_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch, text: str, is_apart: bool
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def reading(body: bytes) -> Call:
+        threads.append(threading.current_thread())
+        return read_call(body)
+
+    monkeypatch.setattr("llamon_agent.inbound.a2a.endpoint.read_call", reading)
+    async with edge(ANSWER) as it:
+        done = await it.ask("message/send", message_03(text))
+    assert text_of(done) == "Hello"
+    assert [thread is not threading.main_thread() for thread in threads] == [is_apart]
+
+
+@pytest.mark.parametrize(("method", "params"), [("message/send", message_03()), ("SendMessage", message_10())])
+async def test_a_message_of_too_many_parts_is_refused(method: str, params: dict[str, Any]) -> None:
+    params["message"]["parts"] *= 1001
+    async with edge() as it:
+        error = (await it.ask(method, params))["error"]
+    assert (error["code"], error["message"]) == (-32602, "message.parts must have at most 1000 parts.")
+
+
+async def test_a_large_body_that_is_no_request_is_answered_by_its_id() -> None:
+    body = json.dumps({"id": "x", "params": "y" * 200_000}).encode()
+    async with edge() as it:
+        response = response_of(await it.endpoint.answer(body, Caller()))
+    assert (response["id"], response["error"]["code"]) == ("x", -32600)
 
 
 async def test_a_blocking_send_is_answered_with_the_finished_task() -> None:

@@ -226,6 +226,14 @@ async def test_a_body_that_breaks_off_is_dropped_quietly(caplog: pytest.LogCaptu
     assert caplog.records == []
 
 
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    async with edge() as it, asyncio.timeout(5):
+        made = Exchange(rpc(it, body_within_s=0.01), b'{"jsonrpc"', stalls=True)
+        await made.run()
+    assert (made.status, made.headers[b"connection"]) == (408, b"close")
+    assert json.loads(made.body)["error"] == {"code": -32600, "message": "The body did not come within 0.01 seconds."}
+
+
 # Streams.
 
 

@@ -6,6 +6,7 @@ from llamon_agent.domain.errors import BadJson, BadRequest, CallerError
 from llamon_agent.inbound.a2a.jsonrpc import (
     MAX_DEPTH,
     MAX_ID_BYTES,
+    MAX_VALUES,
     Call,
     read_call,
     read_id,
@@ -117,6 +118,18 @@ def test_what_parsers_disagree_on_is_bad_json(raw: bytes) -> None:
 def test_nesting_is_counted_in_depth_and_not_in_brackets() -> None:
     for params in ("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1), "[" + ",".join(["[{}]"] * 500) + "]"):
         assert read_call(body(f',"params":{params}')).params == params.encode()
+
+
+@pytest.mark.parametrize("values", ["{}", "1", '"a"', '"\\\\"', '"\\""', "[[]]"])
+def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(values: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read_call(body(',"params":[' + ",".join([values] * (MAX_VALUES + 1)) + ", and no end"))
+    assert "values" in caught.value.public
+
+
+@pytest.mark.parametrize("text", [",", "[1],{", '\\",', '\\\\\\",', "\\u0022,"])
+def test_what_looks_like_values_in_a_text_is_text(text: str) -> None:
+    assert read_call(body(f',"params":["{text * (MAX_VALUES + 1)}","a"]')).method == "message/send"
 
 
 @pytest.mark.parametrize(

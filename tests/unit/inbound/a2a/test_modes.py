@@ -72,6 +72,35 @@ def test_files_are_also_limited_together() -> None:
         check_files([PNG, PNG], Modes(takes=("*/*",), max_files_bytes=7))
 
 
+# Files inside their address.
+
+
+def inline(url: str, media_type: str | None = None) -> Url:
+    return Url(url=url, media_type=media_type)
+
+
+@pytest.mark.parametrize("media_type", [None, "image/png", "IMAGE/png; x=y", "png"])
+def test_a_data_url_is_a_file_of_its_own_media_type(media_type: str | None) -> None:
+    part = inline("data:image/png;base64,aGk=", media_type)
+    check_files([part], Modes(takes=("image/*",), max_file_bytes=2))
+    with pytest.raises(ContentTypeNotSupported, match="is image/png"):
+        check_files([part], Modes())
+    with pytest.raises(BadParams, match="a file of more than 1 bytes"):
+        check_files([part], Modes(takes=("image/*",), max_file_bytes=1))
+    with pytest.raises(BadParams, match="more than 5 bytes together"):
+        check_files([part, PNG], Modes(takes=("image/*",), max_files_bytes=5))
+
+
+def test_a_data_url_that_does_not_say_what_it_is_is_what_the_part_says() -> None:
+    check_files([inline("data:;base64,aGk=", "image/png")], Modes(takes=("image/png",)))
+    check_files([inline("data:,hi")], Modes(takes=("text/plain",)))
+
+
+def test_a_data_url_of_another_media_type_than_the_part_says_is_refused() -> None:
+    with pytest.raises(BadParams, match="says that it is image/png, but its data: URL is text/html"):
+        check_files([inline("data:text/html,hi", "image/png")], Modes(takes=("*/*",)))
+
+
 # What a caller accepts.
 
 

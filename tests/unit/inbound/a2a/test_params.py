@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from llamon_agent.domain.errors import BadJson, BadParams
-from llamon_agent.inbound.a2a.params import read_base64, read_params, write_base64
+from llamon_agent.inbound.a2a.params import MAX_PARTS, check_part_count, read_base64, read_params, write_base64
 
 
 class Inner(msgspec.Struct):
@@ -67,3 +67,9 @@ def test_bad_base64_is_refused_by_its_field(text: str) -> None:
 
 def test_base64_is_written_in_the_standard_letters_with_padding() -> None:
     assert write_base64(b"\xfb\xff\xbf\x00") == "+/+/AA=="
+
+
+def test_a_message_may_have_many_parts_and_not_too_many() -> None:
+    check_part_count([0] * MAX_PARTS)
+    with pytest.raises(BadParams, match=r"message\.parts must have at most 1000 parts"):
+        check_part_count([0] * (MAX_PARTS + 1))

@@ -51,6 +51,7 @@ async def path(
     *,
     key: str | None = "agent",
     also: Sequence[str] = (),
+    gone: Sequence[str] = (),
 ) -> AsyncIterator[Path]:
     agents = {"one": ScriptedAgent(*one), "two": ScriptedAgent(*two), "three": ScriptedAgent()}
     runtimes = {
@@ -61,7 +62,7 @@ async def path(
         RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs,
     ):
         others = {name: Endpoint(runs, agent=name) for name in agents}
-        routing = Routing(runs, default="one", key=key, allow=("two",) if key else (), also=also)
+        routing = Routing(runs, default="one", key=key, allow=("two",) if key else (), also=also, gone=gone)
         yield Path(agents, Endpoint(runs, agent="one", routing=routing, others=others))
 
 
@@ -125,6 +126,14 @@ async def test_an_answer_by_the_context_alone_reaches_the_agent_that_asked() -> 
         assert (await it.send(contextId="c2"))["id"] != task["id"]
         assert (await it.send(contextId="c1"))["id"] == task["id"]
         assert it.turns() == {"one": 1, "two": 2, "three": 0}
+
+
+async def test_an_agent_that_is_gone_holds_its_tasks_and_answers_nobody() -> None:
+    async with path([DONE], [[ASK]], gone=["two"]) as it:
+        task = await it.send("two", contextId="c1")
+        assert (await it.send(contextId="c1"))["id"] != task["id"]
+        assert (await it.ask("tasks/get", {"id": task["id"]}))["id"] == task["id"]
+        assert it.turns() == {"one": 1, "two": 1, "three": 0}
 
 
 async def test_an_answer_that_names_another_agent_than_the_tasks_is_refused() -> None:

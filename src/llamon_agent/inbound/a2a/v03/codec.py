@@ -17,7 +17,7 @@ from llamon_agent.inbound.a2a.operations import (
     SendMessage,
     Subscribe,
 )
-from llamon_agent.inbound.a2a.params import read_base64, read_params, write_base64
+from llamon_agent.inbound.a2a.params import check_part_count, read_base64, read_params, write_base64
 from llamon_agent.inbound.a2a.timestamp import write_timestamp
 from llamon_agent.inbound.a2a.v03 import schema
 from llamon_agent.runs.ports import TaskPage
@@ -88,6 +88,7 @@ def message_in(message: schema.Message) -> Message:
 
     An empty contextId or taskId is an absent one: that is what templates send that have none to fill in.
     """
+    check_part_count(message.parts)
     return Message(
         message_id=message.message_id,
         role=message.role,

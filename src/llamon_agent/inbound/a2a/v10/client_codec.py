@@ -68,11 +68,6 @@ def write_cancel_params(task_id: str) -> bytes:
     return encode(schema.CancelTaskRequest(id=task_id))
 
 
-def write_subscribe_params(task_id: str) -> bytes:
-    """The params of SubscribeToTask. Source: A2A 1.0 §3.1.6."""
-    return encode(schema.SubscribeToTaskRequest(id=task_id))
-
-
 # Wire -> domain: results and events.
 
 _RESPONSE = msgspec.json.Decoder(schema.StreamResponse)
@@ -80,17 +75,6 @@ _TASK = msgspec.json.Decoder(schema.Task)
 
 W = TypeVar("W")
 D = TypeVar("D")
-
-
-def read_sent(result: bytes) -> Task | Message:
-    """The result of SendMessage. Raises: BadReply."""
-    match read_event(result).event:
-        case Snapshot(task=task):
-            return task
-        case Message() as message:
-            return message
-        case _:
-            raise BadReply
 
 
 def read_task(result: bytes) -> Task:

@@ -1,5 +1,6 @@
 """A2A 1.0: its wire <-> the domain. What the edge says and hears as a server; a client's half is in `client_codec`."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from llamon_agent.inbound.a2a.operations import (
     SendMessage,
     Subscribe,
 )
-from llamon_agent.inbound.a2a.params import read_base64, read_params, write_base64
+from llamon_agent.inbound.a2a.params import check_part_count, read_base64, read_params, write_base64
 from llamon_agent.inbound.a2a.timestamp import read_timestamp, write_timestamp
 from llamon_agent.inbound.a2a.v10 import schema
 from llamon_agent.inbound.a2a.v10.proto_names import respell
@@ -47,6 +48,9 @@ STATE_OUT: Mapping[TaskState, str] = {state: "TASK_STATE_" + state.name for stat
 STATE_IN: Mapping[schema.Enum, TaskState] = {name: state for state, name in STATE_OUT.items()} | {
     number: state for state, number in STATE_NUMBERS.items()
 }
+_MAX_PAGE_SIZE = 100
+_MAX_INT32 = 2**31 - 1
+_DIGITS = re.compile(r"[0-9]{1,10}")
 _UNSPECIFIED = ("TASK_STATE_UNSPECIFIED", 0, None)
 
 _NO_PARTS = (schema.Part(text=""),)
@@ -91,6 +95,7 @@ def message_in(message: schema.Message) -> Message:
         raise BadParams("message.messageId is required.")
     if not message.parts:
         raise BadParams("message.parts must have at least one part.")
+    check_part_count(message.parts)
     return message_value(message)
 
 
@@ -243,7 +248,7 @@ def _send(params: bytes, *, stream: bool) -> SendMessage:
         metadata=wire.metadata,
         blocking=not configuration.return_immediately,  # §3.2.2: unset is false
         stream=stream,
-        history_length=configuration.history_length,
+        history_length=_count(configuration.history_length, "configuration.historyLength"),
         accepted_output_modes=configuration.accepted_output_modes or (),
         wants_push=configuration.task_push_notification_config is not None,
         tenant=wire.tenant or None,
@@ -263,20 +268,23 @@ def read_stream(params: bytes) -> SendMessage:
 def read_get(params: bytes) -> GetTask:
     """Source: A2A 1.0 §9.4.3 (GetTask)."""
     wire = _open(_GET, params, tell=b'"history_length"')
-    return GetTask(task_id=_id(wire.id), history_length=wire.history_length, tenant=wire.tenant or None)
+    return GetTask(
+        task_id=_id(wire.id), history_length=_count(wire.history_length, "historyLength"), tenant=wire.tenant or None
+    )
 
 
 def read_list(params: bytes) -> ListTasks:
     """Source: A2A 1.0 §9.4.4 (ListTasks); pageSize is 1 to 100, 50 where unset (§3.1.4)."""
     wire = _open(_LIST, params, tell=b"_")
     since = wire.status_timestamp_after
+    page_size = _count(wire.page_size, "pageSize", least=1, most=_MAX_PAGE_SIZE)
     return ListTasks(
         context_id=wire.context_id or None,
         state=_state_filter(wire.status),
         changed_since_ms=None if since is None else read_timestamp(since, "statusTimestampAfter"),
-        page_size=50 if wire.page_size is None else wire.page_size,
+        page_size=50 if page_size is None else page_size,
         page_token=wire.page_token or None,
-        history_length=wire.history_length,
+        history_length=_count(wire.history_length, "historyLength"),
         include_artifacts=bool(wire.include_artifacts),
         tenant=wire.tenant or None,
     )
@@ -302,6 +310,15 @@ def read_push_config(_params: bytes) -> PushConfigCall:
 def read_extended_card(_params: bytes) -> ExtendedCard:
     """Source: A2A 1.0 §9.4.8 (GetExtendedAgentCard), whose params are optional."""
     return ExtendedCard()
+
+
+def _count(value: schema.Int32 | None, field: str, *, least: int = 0, most: int = _MAX_INT32) -> int | None:
+    """A count in any of ProtoJSON's spellings. Raises: BadParams that names the field."""
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else -1
+    if value is not None and not (value == int(value) and least <= value <= most):
+        raise BadParams(f"{field} is not valid.")
+    return None if value is None else int(value)
 
 
 def _id(task_id: str) -> str:

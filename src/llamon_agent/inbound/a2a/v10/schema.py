@@ -7,7 +7,7 @@ written. So every Struct decodes from `{}`; what A2A requires (§5.7) is the cod
 Source: A2A 1.0.1, `a2a.proto` and §5.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -17,8 +17,8 @@ Json = dict[str, Any]
 Enum = str | int
 """ProtoJSON: "Parsers accept both enum names and integer values." """
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-PageSize = Annotated[int, msgspec.Meta(ge=1, le=100)]
+Int32 = int | float | str
+"""ProtoJSON: "Either numbers or strings are accepted", and 5.0 is the number 5. What is none, the codec refuses."""
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -103,7 +103,7 @@ class StreamResponse(_Wire, frozen=True):
 class SendMessageConfiguration(_Wire, frozen=True):
     accepted_output_modes: tuple[str, ...] | None = None
     task_push_notification_config: Json | None = None
-    history_length: Count | None = None
+    history_length: Int32 | None = None
     return_immediately: bool | None = False
 
 
@@ -117,7 +117,7 @@ class SendMessageRequest(_Wire, frozen=True):
 class GetTaskRequest(_Wire, frozen=True):
     tenant: str | None = None
     id: str = ""
-    history_length: Count | None = None
+    history_length: Int32 | None = None
 
 
 class CancelTaskRequest(_Wire, frozen=True):
@@ -135,9 +135,9 @@ class ListTasksRequest(_Wire, frozen=True):
     tenant: str | None = None
     context_id: str | None = None
     status: Enum | None = None
-    page_size: PageSize | None = None
+    page_size: Int32 | None = None
     page_token: str | None = None
-    history_length: Count | None = None
+    history_length: Int32 | None = None
     status_timestamp_after: str | None = None
     include_artifacts: bool | None = None
 

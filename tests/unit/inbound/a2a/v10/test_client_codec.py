@@ -6,17 +6,15 @@ import pytest
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.operations import CancelTask, GetTask, SendMessage, Subscribe
+from llamon_agent.inbound.a2a.operations import CancelTask, GetTask, SendMessage
 from llamon_agent.inbound.a2a.v10.client_codec import (
     BadReply,
     Heard,
     read_event,
-    read_sent,
     read_task,
     write_cancel_params,
     write_get_params,
     write_send_params,
-    write_subscribe_params,
 )
 from llamon_agent.inbound.a2a.v10.codec import V10
 
@@ -41,15 +39,14 @@ def test_the_edge_reads_what_a_client_writes() -> None:
     )
     assert V10.methods["GetTask"](write_get_params("t1", history_length=2)) == GetTask(task_id="t1", history_length=2)
     assert V10.methods["CancelTask"](write_cancel_params("t1")) == CancelTask(task_id="t1", again_ok=True)
-    assert V10.methods["SubscribeToTask"](write_subscribe_params("t1")) == Subscribe(task_id="t1", ended_ok=False)
 
 
 def test_a_send_is_answered_with_a_task_or_a_message() -> None:
-    task = read_sent(bytes_of({"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}}))
+    heard = read_event(bytes_of({"task": {"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}})).event
     message = {"messageId": "m2", "role": "ROLE_AGENT", "parts": [{"text": "hello"}], "contextId": "c1"}
-    assert not isinstance(task, Message)
-    assert (task.id, task.status.state) == ("t1", TaskState.WORKING)
-    assert read_sent(bytes_of({"message": message})) == Message(
+    assert isinstance(heard, Snapshot)
+    assert (heard.task.id, heard.task.status.state) == ("t1", TaskState.WORKING)
+    assert read_event(bytes_of({"message": message})).event == Message(
         message_id="m2", role=Role.AGENT, parts=(Text.of("hello"),), context_id="c1"
     )
 
@@ -127,9 +124,8 @@ def test_a_task_is_as_old_as_its_status() -> None:
         b'{"statusUpdate":{}}',
         b'{"artifactUpdate":{"artifact":{"parts":[{}]}}}',
         b'{"kind":"task","id":"t1"}',
-        b'{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}',
     ],
 )
 def test_what_is_no_reply_to_a_send_is_the_servers_fault(reply: bytes) -> None:
     with pytest.raises(BadReply):
-        read_sent(reply)
+        read_event(reply)

@@ -238,7 +238,13 @@ def test_a_part_without_exactly_one_content_is_refused(wrong: dict[str, Any]) ->
             {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"raw": "@"}]}},
             "message.parts[0].raw is not valid base64.",
         ),
-        ({"configuration": {"historyLength": -1}}, "configuration.historyLength is not valid."),
+        (
+            {
+                "message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
+                "configuration": {"historyLength": -1},
+            },
+            "configuration.historyLength is not valid.",
+        ),
         ({"metadata": []}, "metadata is not valid."),
         ("x", "params must be an object."),
         ([], "params must be an object."),
@@ -261,6 +267,18 @@ def test_get_reads_the_id_and_the_history_length() -> None:
     """A2A 1.0 §9.4.3."""
     assert opened("GetTask", {"id": "t1", "historyLength": 10}) == GetTask(task_id="t1", history_length=10)
     assert opened("GetTask", {"id": "t1", "tenant": "acme"}) == GetTask(task_id="t1", tenant="acme")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "meant"), [(5, 5), ("5", 5), (5.0, 5), ("0", 0), (None, None), ("2147483647", 2**31 - 1)]
+)
+def test_a_number_goes_by_any_of_its_protojson_spellings(spelled: Any, meant: int | None) -> None:
+    assert opened("GetTask", {"id": "t1", "historyLength": spelled}).history_length == meant
+
+
+@pytest.mark.parametrize("spelled", [-1, "-1", 5.5, "5.5", "", "five", "٥", 2**31, "9999999999", 1e300, True, [5]])
+def test_what_is_no_number_is_refused(spelled: Any) -> None:
+    assert refused("GetTask", {"id": "t1", "historyLength": spelled}) == "historyLength is not valid."
 
 
 def test_canceling_again_is_fine_and_a_finished_task_is_not_followed() -> None:
@@ -311,6 +329,8 @@ def test_everything_that_a_list_can_ask_is_read() -> None:
     [
         ({"pageSize": 0}, "pageSize"),
         ({"pageSize": 101}, "pageSize"),
+        ({"pageSize": "0"}, "pageSize"),
+        ({"pageSize": 100.5}, "pageSize"),
         ({"pageSize": -1}, "pageSize"),
         ({"historyLength": -1}, "historyLength"),
         ({"status": "working"}, "status"),

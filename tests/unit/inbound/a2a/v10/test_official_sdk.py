@@ -11,7 +11,7 @@ from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.inbound.a2a.operations import ListTasks, SendMessage
-from llamon_agent.inbound.a2a.v10.client_codec import read_event, read_sent, read_task, write_send_params
+from llamon_agent.inbound.a2a.v10.client_codec import read_event, read_task, write_send_params
 from llamon_agent.inbound.a2a.v10.codec import ROLE_IN, STATE_IN, V10
 from llamon_agent.runs.ports import TaskPage
 
@@ -101,7 +101,8 @@ def test_the_sdk_reads_a_page() -> None:
 def test_our_client_reads_what_the_sdk_writes() -> None:
     task = ParseDict(json.loads(V10.write_task(TASK)), pb.Task())
     assert read_task(json.dumps(MessageToDict(task)).encode()) == TASK
-    assert read_sent(json.dumps(MessageToDict(pb.SendMessageResponse(task=task))).encode()) == TASK
+    sent = read_event(json.dumps(MessageToDict(pb.SendMessageResponse(task=task))).encode())
+    assert sent.event == Snapshot(task=TASK)
     chunk = pb.StreamResponse(
         artifact_update=pb.TaskArtifactUpdateEvent(
             task_id="t1",

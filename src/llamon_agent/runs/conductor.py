@@ -1,0 +1,154 @@
+"""Conducting runs: how each is started, stopped, and taken to its end, whatever its agent does meanwhile."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from llamon_agent.domain.causes import with_cause
+from llamon_agent.domain.errors import AgentError, BackendError, Conflict
+from llamon_agent.domain.events import Cancelled, Error
+from llamon_agent.domain.principal import thread_id
+from llamon_agent.domain.task import TaskState
+from llamon_agent.runs.decisions import Outcome
+from llamon_agent.runs.hearing import hear_out
+from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.recorder import Recorder, to_its_end
+from llamon_agent.runs.run import Phase, Run
+
+logger = logging.getLogger(__name__)
+
+AGENT_BROKE = "The agent failed unexpectedly."
+
+Execution = Callable[[Run], Awaitable[Outcome]]
+"""What a run does, and how it ends."""
+
+
+class Conductor:
+    """Every run of a service, from its start to its end.
+
+    Shape: group owns what the runs do; release is told of each run that is over; while `closing`, an end that cannot be
+           recorded is not tried again.
+    """
+
+    def __init__(
+        self, group: asyncio.TaskGroup, recorder: Recorder, limits: Limits, release: Callable[[Run], None]
+    ) -> None:
+        self.closing = False
+        self._group = group
+        self._recorder = recorder
+        self._limits = limits
+        self._release = release
+
+    def start(self, run: Run) -> Run:
+        """Let the agent have the run's turn, within its limit of time."""
+        return self._start(run, self._execute)
+
+    def start_abandoning(self, run: Run) -> Run:
+        """Let the run cancel a paused task: its question is dead, and the thread must not wait for it."""
+        return self._start(run, self._abandon)
+
+    def stop(self, run: Run, how: Cancelled | Error, *, within_s: float | None = None) -> None:
+        """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind."""
+        if run.stopping is not None or run.phase is Phase.ENDING:
+            return
+        run.stopping = how
+        if run.driver is None:
+            self._start(run, self._execute)
+        elif run.phase is Phase.EXECUTING:
+            run.driver.cancel()
+        grace_s = self._limits.cancel_grace_s if within_s is None else within_s
+        run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run))
+
+    def _start(self, run: Run, execution: Execution) -> Run:
+        if run.driver is not None:
+            return run
+        if run.runtime is not None:
+            limit_s = run.runtime.target.timeout_s
+            limit = "1 second" if limit_s == 1 else f"{limit_s:g} seconds"
+            overrun = Error(public=f"The agent did not finish within {limit}.")
+            run.timers.append(asyncio.get_running_loop().call_later(limit_s, self.stop, run, overrun))
+        run.driver = self._group.create_task(self._drive(run, execution))
+        return run
+
+    async def _drive(self, run: Run, execution: Execution) -> None:
+        """Take a run to its end. Nothing may be raised out of here: it would end the group, and every other run."""
+        run.phase = Phase.EXECUTING
+        outcome = run.stopping or await self._outcome(run, execution)
+        run.phase = Phase.ENDING
+        outcome = run.stopping or outcome
+        if run.stopping is not None and run.turn is not None and run.turn.answers and not run.has_ended:
+            # It may have been stopped before it took the answer, its question still pending.
+            await self._outcome(run, self._abandon)
+        await self._end_run(run, outcome)
+
+    async def _outcome(self, run: Run, execution: Execution) -> Outcome:
+        """How an execution ends, whatever is raised in it: one of the two homes of `except Exception`."""
+        task_id, ids = run.live.task.id, run.live.task.log_ids
+        try:
+            return await execution(run)
+        except (AgentError, BackendError) as exc:
+            logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=exc, extra=ids)
+            return Error(public=exc.public)
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or (current.cancelling() and run.stopping is None):
+                raise  # it is the edge that ends, not this run
+            if run.stopping is not None:
+                current.uncancel()
+                return run.stopping
+            logger.exception("task %s: the agent cancelled itself", task_id, extra=ids)
+            return Error(public=AGENT_BROKE)
+        except BaseException:  # an agent may raise even what is no Exception, and must not take others with it
+            logger.exception("task %s: the agent broke", task_id, extra=ids)
+            return Error(public=AGENT_BROKE)
+
+    async def _execute(self, run: Run) -> Outcome:
+        """Run the agent and hear it out."""
+        live, turn, runtime = run.live, run.turn, run.runtime
+        assert turn is not None  # only the run that abandons a pause may have none, nor a runtime
+        assert runtime is not None
+        if live.task.status.state is TaskState.SUBMITTED:
+            await to_its_end(self._recorder.working(live))
+        live.open_answer()
+        return await hear_out(run, turn, runtime, self._recorder, snapshot_every_s=self._limits.snapshot_every_s)
+
+    async def _abandon(self, run: Run) -> Outcome:
+        task = run.live.task
+        try:
+            if run.runtime is not None:
+                await run.runtime.agent.abandon(thread_id(task.owner, task.context_id))
+        except AgentError as exc:
+            logger.warning("task %s: the agent could not drop its question", task.id, exc_info=exc, extra=task.log_ids)
+        return Cancelled()
+
+    def _leave_behind(self, run: Run) -> None:
+        """The agent does not stop. Say what is so: the task has ended, and nothing that it still does counts."""
+        task = run.live.task
+        logger.warning("task %s: the agent did not stop in time and is left behind", task.id, extra=task.log_ids)
+        self._group.create_task(self._end_run(run, run.stopping or Cancelled()))
+
+    async def _end_run(self, run: Run, outcome: Outcome) -> None:
+        """Record and tell the end, trying again while the store is away; then let the next run of the context go."""
+        try:
+            for pause_s in (*self._limits.record_again_s, None):
+                try:
+                    return await self._recorder.end(run, outcome)
+                except BackendError as exc:
+                    if pause_s is None or self.closing or isinstance(exc, Conflict):
+                        return self._lose(run, exc)
+                task = run.live.task
+                logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
+                await asyncio.sleep(pause_s)
+        except Exception:
+            logger.exception("task %s: the run broke at its end", run.live.task.id, extra=run.live.task.log_ids)
+            self._lose(run, BackendError())
+        finally:
+            self._release(run)
+
+    def _lose(self, run: Run, exc: BackendError) -> None:
+        """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it."""
+        task = run.live.task
+        logger.error("task %s: its end could not be recorded", task.id, exc_info=exc, extra=task.log_ids)
+        run.live.lost = exc
+        run.live.broadcast.close()
+        run.end(None)

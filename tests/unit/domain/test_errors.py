@@ -1,0 +1,22 @@
+import pytest
+
+from llamon_agent.domain import errors
+from llamon_agent.domain.errors import BackendError, CallerError, Conflict, LlamonError, TaskHasEnded
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LlamonError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_has_a_sentence_for_the_caller(kind: type[LlamonError]) -> None:
+    assert kind().public.endswith(".")
+    assert str(kind()) == kind().public
+
+
+def test_an_error_may_say_it_more_exactly_without_changing_its_kind() -> None:
+    assert TaskHasEnded("That one has ended.").public == "That one has ended."
+    assert TaskHasEnded().public == TaskHasEnded.public != "That one has ended."
+
+
+def test_fault_is_one_partys() -> None:
+    assert not issubclass(BackendError, CallerError)
+    assert issubclass(Conflict, BackendError)

@@ -1,0 +1,35 @@
+import pytest
+
+from llamon_agent.domain.message import Data, Text
+from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState, TaskStatus, answer_text
+
+
+@pytest.mark.parametrize(
+    ("state", "is_terminal", "is_paused"),
+    [
+        (TaskState.SUBMITTED, False, False),
+        (TaskState.WORKING, False, False),
+        (TaskState.INPUT_REQUIRED, False, True),
+        (TaskState.AUTH_REQUIRED, False, True),
+        (TaskState.COMPLETED, True, False),
+        (TaskState.FAILED, True, False),
+        (TaskState.CANCELED, True, False),
+        (TaskState.REJECTED, True, False),
+    ],
+)
+def test_a_task_is_working_paused_or_over(state: TaskState, is_terminal: bool, is_paused: bool) -> None:
+    status = TaskStatus(state=state, at_ms=1)
+    task = Task(id="t", context_id="c", owner="o", agent="a", status=status, seq=1, created_ms=1)
+    assert (status.is_terminal, task.is_terminal) == (is_terminal, is_terminal)
+    assert (status.is_paused, task.is_paused) == (is_paused, is_paused)
+    assert task.is_settled is (is_terminal or is_paused)
+
+
+def test_no_state_is_both_over_and_paused() -> None:
+    assert not TERMINAL & PAUSED
+
+
+def test_the_answer_is_the_text_of_all_artifacts_with_nothing_between() -> None:
+    one = Artifact(artifact_id="1", parts=(Text.of("Hel"), Data(data={}), Text.of("lo")))
+    assert answer_text([one, Artifact(artifact_id="2", parts=(Text.of("!"),))]) == "Hello!"
+    assert answer_text([]) == ""

@@ -1,0 +1,205 @@
+"""How runs end, through the service: agents that fail, do not stop, or whose end cannot be recorded."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
+
+from llamon_agent.domain.errors import AgentError, BackendError, Conflict
+from llamon_agent.domain.events import AgentEvent, Complete, Delta
+from llamon_agent.domain.task import TaskState, answer_text
+from llamon_agent.runs.conductor import AGENT_BROKE
+from llamon_agent.runs.ports import Limits, Turn
+from llamon_agent.runs.service import LOST, RESTARTED
+from llamon_agent.store.memory import MemoryTaskStore
+from llamon_agent.testing.scripted import Gate, ScriptedAgent
+
+
+class Stubborn:
+    """An agent that cannot be stopped before it wants to."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.said_late = False
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        yield Delta(text="part")
+        self.started.set()
+        while not self.may_end.is_set():
+            try:
+                await self.may_end.wait()
+            except asyncio.CancelledError:
+                continue
+        self.said_late = True
+        yield Delta(text=" late")
+        yield Complete(text="late")
+
+    async def abandon(self, thread_id: str) -> None: ...
+
+
+class Exits(ScriptedAgent):
+    """An agent that raises what is no Exception."""
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
+
+    async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        if turn.prompt == "fine":
+            yield Complete(text="fine")
+        raise self.raised
+
+    async def abandon(self, thread_id: str) -> None:
+        raise self.raised
+
+
+async def test_an_agents_error_is_the_tasks_failure_and_keeps_what_was_said() -> None:
+    agent = ScriptedAgent([Delta(text="half"), AgentError("The model is away.")])
+    async with serving(agent) as service:
+        task = await ask(service)
+    assert task.status.state is TaskState.FAILED
+    assert status_text(task) == "The model is away."
+    assert task.history[-1] == task.status.message
+    assert task.artifacts[0].metadata == {"incomplete": True}
+    assert answer_text(task.artifacts) == "half"
+
+
+async def test_an_agents_bug_fails_the_task_and_tells_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    class Buggy(ScriptedAgent):
+        async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+            yield Delta(text="x")
+            raise ZeroDivisionError("secret")
+
+    async with serving(Buggy()) as service:
+        task = await ask(service)
+    assert status_text(task) == AGENT_BROKE
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_run_that_takes_too_long_fails_with_the_reason() -> None:
+    agent = ScriptedAgent([Delta(text="half"), Gate()])
+    async with serving(agent, timeout_s=0.05) as service:
+        task = await ask(service)
+    assert task.status.state is TaskState.FAILED
+    assert status_text(task) == "The agent did not finish within 0.05 seconds."
+    assert len(agent.cancelled) == 1
+
+
+async def test_an_agent_that_cannot_drop_its_question_is_canceled_all_the_same() -> None:
+    class Clinging(ScriptedAgent):
+        async def abandon(self, thread_id: str) -> None:
+            raise AgentError("no")
+
+    async with serving(Clinging([ASK])) as service:
+        task = await paused(service)
+        assert (await service.cancel_run("default", "demo", task.id, again_ok=False)).status.state is TaskState.CANCELED
+
+
+async def test_an_agent_that_does_not_stop_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+    agent = Stubborn()
+    store = MemoryTaskStore()
+    async with serving(agent, store, limits=Limits(cancel_grace_s=0.02)) as service:
+        run = await service.submit_run(request(context="c1"))
+        await agent.started.wait()
+        task = await service.cancel_run("default", "demo", run.task.id, again_ok=False)
+        assert task.status.state is TaskState.CANCELED
+        agent.may_end.set()
+    assert agent.said_late
+    assert await store.get("default", "demo", task.id) == task
+    assert answer_text(task.artifacts) == "part"
+    assert "left behind" in caplog.text
+
+
+async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
+    """Field report 38: the call and the stream end in bounded time, with an error and without a false answer."""
+    store = FlakyStore()
+    gate = Gate()
+    agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])
+    async with serving(agent, store, limits=Limits(record_again_s=())) as service:
+        run = await service.submit_run(request(context="c1"))
+        waiting = await service.submit_run(request(context="c1"))
+        stream = run.follow()
+        await gate.reached()
+        store.away = True
+        gate.open()
+        with pytest.raises(BackendError):
+            await run.settled(5)
+        with pytest.raises(BackendError):
+            await heard(stream)
+        with pytest.raises(BackendError):
+            await waiting.settled(5)
+        store.away = False
+        for lost in (run, waiting):
+            kept = await service.get("default", "demo", lost.task.id)
+            assert (kept.status.state, status_text(kept)) == (TaskState.FAILED, LOST)
+        assert await service.get("default", "demo", run.task.id) == await store.get("default", "demo", run.task.id)
+
+
+async def test_an_end_is_recorded_as_soon_as_the_store_is_back() -> None:
+    store = FlakyStore()
+    gate = Gate()
+    agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])
+    async with serving(agent, store, limits=Limits(record_again_s=(0.001,) * 10_000)) as service:
+        run = await service.submit_run(request(context="c1"))
+        waiting = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        store.away = True
+        gate.open()
+        await store.refused_often.wait()
+        assert not run.has_ended
+        store.away = False
+        assert answer_text((await run.settled(5)).artifacts) == "x"
+        assert answer_text((await waiting.settled(5)).artifacts) == "y"
+
+
+async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryTaskStore()
+    gate = Gate()
+    async with serving(ScriptedAgent([gate, Complete(text="x")]), store) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        async with serving(ScriptedAgent(), store) as elsewhere:
+            await elsewhere.end_orphans()
+        gate.open()
+        with pytest.raises(Conflict):
+            await run.settled(5)
+        assert status_text(await service.get("default", "demo", run.task.id)) == RESTARTED
+    assert "could not be recorded" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), GeneratorExit(), BaseExceptionGroup("x", [SystemExit()]), asyncio.CancelledError()]
+)
+async def test_whatever_an_agent_raises_ends_its_own_task_only(raised: BaseException) -> None:
+    async with serving(Exits(raised)) as service:
+        task = await ask(service)
+        assert (task.status.state, status_text(task)) == (TaskState.FAILED, AGENT_BROKE)
+        assert answer_text((await ask(service, "fine")).artifacts) == "fine"
+
+
+async def test_a_run_that_was_left_behind_touches_the_thread_no_more() -> None:
+    class LateStubborn(Stubborn):
+        def __init__(self) -> None:
+            super().__init__()
+            self.abandoned = 0
+
+        async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+            if not turn.answers:
+                yield ASK
+                return
+            async for event in super().run(turn):
+                yield event
+
+        async def abandon(self, thread_id: str) -> None:
+            self.abandoned += 1
+
+    agent = LateStubborn()
+    async with serving(agent, limits=Limits(cancel_grace_s=0.02)) as service:
+        task = await paused(service)
+        await service.submit_run(request("yes", task=task.id))
+        await agent.started.wait()
+        await service.cancel_run("default", "demo", task.id, again_ok=False)
+        agent.may_end.set()
+    assert (agent.said_late, agent.abandoned) == (True, 0)

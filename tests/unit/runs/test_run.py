@@ -1,0 +1,50 @@
+import asyncio
+
+import pytest
+from tests.unit.runs.living import run_of, task_of
+
+from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.events import Snapshot, StatusUpdate
+from llamon_agent.domain.task import TaskState, TaskStatus
+
+
+async def test_a_run_that_ends_is_settled_as_it_ended() -> None:
+    run, done = run_of(task_of()), task_of(state=TaskState.COMPLETED)
+    waiting = asyncio.create_task(run.settled(5))
+    run.end(done)
+    assert await waiting is done
+    assert (run.task, run.has_ended, await run.settled(0)) == (done, True, done)
+
+
+async def test_one_that_does_not_end_in_time_is_shown_as_it_is() -> None:
+    run = run_of(task_of())
+    assert await run.settled(0.001) == task_of()
+    assert (run.task, run.has_ended) == (task_of(), False)
+
+
+@pytest.mark.parametrize("lost", [BackendError("gone"), None])
+async def test_an_end_that_nobody_knows_is_an_error(lost: BackendError | None) -> None:
+    run = run_of(task_of())
+    run.live.lost = lost
+    run.end(None)
+    async with asyncio.timeout(5):
+        await run.ended()
+    with pytest.raises(BackendError) as caught:
+        await run.settled(5)
+    assert lost in (None, caught.value)
+
+
+async def test_the_end_stops_the_runs_timers() -> None:
+    run = run_of(task_of())
+    run.timers.append(asyncio.get_running_loop().call_later(60, print))
+    run.end(task_of())
+    assert run.timers[0].cancelled()
+
+
+async def test_a_follower_hears_all_since_the_submission_whenever_it_comes() -> None:
+    run = run_of(task_of())
+    status = TaskStatus(state=TaskState.INPUT_REQUIRED, at_ms=1)
+    run.live.broadcast.publish(StatusUpdate(seq=2, status=status))
+    async with asyncio.timeout(5):
+        events = [event async for batch in run.follow() for event in batch]
+    assert events == [Snapshot(task=task_of()), StatusUpdate(seq=2, status=status)]

@@ -1,0 +1,123 @@
+"""The store is away or knows better, the edge stops, and what a dead process left."""
+
+import asyncio
+
+import pytest
+from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
+
+from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.events import Complete, Delta, Snapshot
+from llamon_agent.domain.task import Task, TaskState, answer_text
+from llamon_agent.runs.decisions import new_task
+from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.service import LOST, RESTARTED, STOPPED
+from llamon_agent.store.memory import MemoryTaskStore
+from llamon_agent.testing.scripted import Gate, ScriptedAgent
+
+
+async def test_a_store_that_is_away_refuses_the_message_and_nothing_runs() -> None:
+    store = FlakyStore()
+    store.away = True
+    agent = ScriptedAgent([Complete()])
+    async with serving(agent, store) as service:
+        with pytest.raises(BackendError):
+            await service.submit_run(request(context="c1"))
+        store.away = False
+        assert (await ask(service, context="c1")).status.state is TaskState.COMPLETED
+    assert len(agent.turns) == 1
+
+
+async def test_two_readers_of_a_lost_task_agree_on_its_end() -> None:
+    store = MemoryTaskStore()
+    await store.create(new_task(request(), "c1", TaskState.WORKING, task_id="t1", now_ms=1))
+    async with serving(ScriptedAgent(), store) as service:
+        reads = [service.get("default", "demo", "t1") for _ in range(3)]
+        first, *others = await asyncio.gather(*reads)
+    assert status_text(first) == LOST
+    assert others == [first, first]
+
+
+async def test_a_snapshot_that_cannot_be_recorded_does_not_end_the_run() -> None:
+    store = FlakyStore()
+    gate = Gate()
+    agent = ScriptedAgent([gate, Delta(text="a"), Delta(text="b"), Complete()])
+    async with serving(agent, store, limits=Limits(snapshot_every_s=0)) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        store.away = True
+        stream = run.follow()
+        await anext(stream)
+        gate.open()
+        await anext(stream)
+        store.away = False
+        task = await run.settled(5)
+    assert (task.status.state, answer_text(task.artifacts)) == (TaskState.COMPLETED, "ab")
+
+
+async def test_stopping_the_edge_ends_every_run_and_its_streams() -> None:
+    gate = Gate()
+    store = MemoryTaskStore()
+    agent = ScriptedAgent([ASK], [gate])
+    async with serving(agent, store) as service:
+        asked = await paused(service, "c0")
+        following = await service.subscribe("default", "demo", asked.id, after_seq=None, ended_ok=False)
+        running = await service.submit_run(request(context="c1"))
+        waiting = await service.submit_run(request(context="c1"))
+        await gate.reached()
+    ends = [await store.get("default", "demo", run.task.id) for run in (running, waiting)]
+    assert [end and (end.status.state, status_text(end)) for end in ends] == [(TaskState.FAILED, STOPPED)] * 2
+    assert await store.get("default", "demo", asked.id) == asked
+    assert [type(event) for event in await heard(following)] == [Snapshot]
+    with pytest.raises(BackendError):
+        await service.submit_run(request())
+
+
+async def test_what_a_dead_process_left_working_fails_and_what_was_paused_waits_on() -> None:
+    store = MemoryTaskStore()
+    async with serving(ScriptedAgent([ASK]), store) as service:
+        asked = await paused(service, "c0")
+    left = new_task(request(), "c1", TaskState.WORKING, task_id="t1", now_ms=1)
+    await store.create(left)
+    async with serving(ScriptedAgent([Complete(text="again")]), store) as service:
+        await service.end_orphans()
+        ended = await service.get("default", "demo", "t1")
+        assert (ended.status.state, status_text(ended)) == (TaskState.FAILED, RESTARTED)
+        assert await service.get("default", "demo", asked.id) == asked
+        assert (await ask(service, context="c1")).status.state is TaskState.COMPLETED
+
+
+async def test_a_draining_edge_lets_its_runs_finish_and_takes_no_more() -> None:
+    gate = Gate()
+    agent = ScriptedAgent([gate, Complete(text="in time")])
+    async with serving(agent) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        draining = asyncio.ensure_future(service.drain(5))
+        await asyncio.sleep(0)
+        with pytest.raises(BackendError):
+            await service.submit_run(request())
+        gate.open()
+        await draining
+        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+
+
+async def test_a_record_that_was_read_too_early_is_read_again() -> None:
+    class Slow(MemoryTaskStore):
+        delay: Gate | None = None
+
+        async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
+            task = await super().get(owner, agent, task_id)
+            delay, self.delay = self.delay, None
+            if delay is not None:
+                await delay.wait()
+            return task
+
+    store = Slow()
+    async with serving(ScriptedAgent([ASK]), store) as service:
+        task = await paused(service)
+        delay = store.delay = Gate()
+        late = asyncio.ensure_future(service.get("default", "demo", task.id))
+        await delay.reached()
+        canceled = await service.cancel_run("default", "demo", task.id, again_ok=False)
+        delay.open()
+        assert await late == canceled
