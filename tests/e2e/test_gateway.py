@@ -24,7 +24,7 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from google.protobuf.json_format import MessageToDict, ParseDict
-from tests.e2e.conftest import Edge, connected, running_edge
+from tests.e2e.conftest import ROOT, Edge, connected, running_edge
 
 pytestmark = pytest.mark.timeout(180)
 """Seconds: three edges, one after the other, take a while to start on a busy machine."""
@@ -221,3 +221,29 @@ async def test_the_answer_arrives_though_the_gateway_was_restarted(chain: Chain,
             done = await answer(client, saying(text("approve"), task=asked.id))
     assert words(done) == "report.txt is deleted."
     assert len(await at_b(chain, context)) == 1
+
+
+@pytest.mark.parametrize("version", ["1.0"])
+async def test_a_gateway_that_keeps_nothing_leaves_no_question_open(chain: Chain, version: str, tmp_path: Path) -> None:
+    context = new_context()
+    config = tmp_path / "edge.yaml"
+    config.write_text(
+        f"agents: {{host: {{target: '{ROOT}/examples/gateway.py:graph', langgraph: {{checkpointer: none}}}}}}"
+    )
+    env = {"REMOTE_AGENT_URL": chain.b.url}
+    before = await _states(chain.b)
+    with running_edge("--config", str(config), data=tmp_path / "gateway", env=env) as gateway:
+        async with connected(f"{gateway.url}/a2a/host", version, streaming=False) as client:
+            failed = await answer(client, saying(text("delete report.txt"), context=context))
+            done = await answer(client, saying(text("approve"), context=context))
+    assert failed.status.state == TaskState.TASK_STATE_FAILED
+    assert words(done) == "You said: approve"
+    states = [state for task_id, state in (await _states(chain.b)).items() if task_id not in before]
+    assert sorted(states) == [TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_CANCELED]
+
+
+async def _states(edge: Edge) -> dict[str, int]:
+    """The newest tasks of an edge, and how they are."""
+    async with connected(edge.url, "1.0") as client:
+        page = await client.list_tasks(ListTasksRequest(page_size=100))
+        return {task.id: task.status.state for task in page.tasks}

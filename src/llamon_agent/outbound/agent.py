@@ -4,13 +4,13 @@ Theory. A call follows a stream to where the remote task is settled: it has an a
 stream may break while the task goes on, so a broken one is taken up once more by the task's id; the deltas go on where
 they were, as only what is new is told. Every call has a connection of its own (see `connection`).
 
-History is sent by the contract (docs/history.md): the host may pass its past turns with every message. They go out once
-per context, and again only as long as the remote agent tells that it has put them in front of an empty thread.
+History is sent by the contract (docs/history.md): the host may pass its past turns with every message, and they go out
+with every one. A thread that is not empty ignores them, and an agent that has forgotten its own needs them again.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, cast
 
 import msgspec
@@ -22,17 +22,11 @@ from llamon_agent.domain.message import Part, Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.outbound.address import Address, dialect_of
 from llamon_agent.outbound.connection import client_of, fetch_card, open_http, remote_errors
-from llamon_agent.outbound.errors import NotA2A, Refused, RemoteError, TaskFailed, Unreached
+from llamon_agent.outbound.errors import NobodyThere, NotA2A, Refused, TaskFailed, Unreached
 from llamon_agent.outbound.hearing import Hearing
 from llamon_agent.outbound.history import Dialect, PastTurn, history_out
 from llamon_agent.outbound.replies import Answer, RemoteEvent, answer_parts
-from llamon_agent.outbound.wire import request_out, seed_outcome_in
-
-_SEEDED = "cold_start"
-"""What an edge tells where it has used a history; one that keeps no threads tells it every time."""
-
-_MOST_CONTEXTS = 4096
-"""How many contexts we know to need no history; one that is forgotten costs a history that is not used."""
+from llamon_agent.outbound.wire import request_out
 
 
 class _Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +54,6 @@ class RemoteAgent:
         self._token = token
         self._timeout_s = timeout_s
         self._card: pb.AgentCard | None = None
-        self._told: dict[str, None] = {}  # contexts that need no history, oldest first
 
     async def ask(
         self,
@@ -111,34 +104,17 @@ class RemoteAgent:
         hearing = Hearing(call.before)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         async with self._connected() as (client, dialect):
-            request = self._request(call, dialect)
+            request = _request(call, dialect)
             async with aclosing(_heard(client, request, hearing, deadline)) as events:
                 async for event in events:
                     yield event
-            await self._note_history(client, request, hearing)
-        answer = hearing.answer()
+        with remote_errors():
+            answer = hearing.answer()
         if answer.failed:
             raise TaskFailed(answer)
+        if answer.is_unreadable:
+            raise NotA2A("The remote agent's answer cannot be read.")
         yield answer
-
-    def _request(self, call: _Call, dialect: Dialect) -> pb.SendMessageRequest:
-        metadata = None
-        if call.history and call.context_id not in self._told:
-            turns = history_out(call.history, dialect)
-            metadata = {"history": turns} if turns else None
-        return request_out(call.parts, context_id=call.context_id, task_id=call.task_id, metadata=metadata)
-
-    async def _note_history(self, client: Client, request: pb.SendMessageRequest, hearing: Hearing) -> None:
-        """Learn what became of a history; a stream does not tell it, so the task is looked at once more."""
-        if not request.message.HasField("metadata") or hearing.context_id is None:
-            return
-        if hearing.history is None and hearing.task_id is not None:
-            with suppress(RemoteError), remote_errors():
-                hearing.history = seed_outcome_in(await client.get_task(pb.GetTaskRequest(id=hearing.task_id)))
-        if hearing.history is None or hearing.history.reason != _SEEDED:
-            self._told[hearing.context_id] = None
-            if len(self._told) > _MOST_CONTEXTS:
-                del self._told[next(iter(self._told))]
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[Client, Dialect]]:
@@ -150,6 +126,12 @@ class RemoteAgent:
             except (NotA2A, Unreached):
                 self._card = None
                 raise
+
+
+def _request(call: _Call, dialect: Dialect) -> pb.SendMessageRequest:
+    turns = history_out(call.history, dialect)
+    metadata = {"history": turns} if turns else None
+    return request_out(call.parts, context_id=call.context_id, task_id=call.task_id, metadata=metadata)
 
 
 async def _heard(
@@ -168,17 +150,27 @@ async def _heard(
     if hearing.task_id is None:
         raise NotA2A
     try:
-        again = client.subscribe(pb.SubscribeToTaskRequest(id=hearing.task_id))
+        async with aclosing(_followed(client, hearing.task_id, hearing, deadline)) as events:
+            async for event in events:
+                yield event
+    except NobodyThere as exc:  # by now the message has been sent
+        raise Unreached() from exc
+    if not hearing.is_settled:
+        raise Unreached("The connection to the remote agent was lost while its task was going on.")
+
+
+async def _followed(client: Client, task_id: str, hearing: Hearing, deadline: float) -> AsyncGenerator[RemoteEvent]:
+    """What more there is of a task whose stream was lost."""
+    try:
+        again = client.subscribe(pb.SubscribeToTaskRequest(id=task_id))
         async with aclosing(_events(again, hearing, deadline)) as events:
             async for event in events:
                 yield event
     except Refused:  # it has ended meanwhile, or cannot be followed
         with remote_errors():
-            task = await client.get_task(pb.GetTaskRequest(id=hearing.task_id))
-        for event in hearing.see(task):
+            news = list(hearing.see(await client.get_task(pb.GetTaskRequest(id=task_id))))
+        for event in news:
             yield event
-    if not hearing.is_settled:
-        raise Unreached("The connection to the remote agent was lost while its task was going on.")
 
 
 async def _events(
@@ -190,9 +182,10 @@ async def _events(
             with remote_errors():
                 async with asyncio.timeout_at(deadline):
                     response = await anext(responses, None)
+                news = [] if response is None else list(hearing.hear(response))
             if response is None:
                 return
-            for event in hearing.hear(response):
+            for event in news:
                 yield event
 
 

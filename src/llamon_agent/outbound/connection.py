@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx
+import msgspec
 from a2a.client import (
     A2ACardResolver,
     A2AClientTimeoutError,
@@ -25,6 +26,8 @@ from google.protobuf.json_format import ParseError
 
 from llamon_agent.outbound.address import BINDINGS, Address, decide_interface
 from llamon_agent.outbound.errors import (
+    Busy,
+    NobodyThere,
     NoSuchTask,
     NotA2A,
     NotAllowed,
@@ -37,8 +40,25 @@ from llamon_agent.outbound.errors import (
 
 _CONNECT_S = 10.0
 
-_FAILURES = (A2AError, httpx.HTTPError, ParseError, ValueError, TypeError, LookupError, AttributeError, TimeoutError)
-"""What the SDK raises: its own, its transport's, and accidents of reading what is no reply; and our limit of time."""
+_ACCIDENTS = (ParseError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What reading something that is no reply may raise."""
+
+_FAILURES = (A2AError, httpx.HTTPError, TimeoutError, *_ACCIDENTS)
+"""What the SDK raises: its own, its transport's, and accidents; and our limit of time."""
+
+_BUSY = -32000
+"""The code that an edge refuses a message with where its context's queue is full. Source: docs/protocol.md."""
+
+
+class _Error(msgspec.Struct):
+    code: int
+    message: str = ""
+
+
+class _Refusal(msgspec.Struct):
+    """A JSON-RPC response that is an error, as far as we look at it."""
+
+    error: _Error
 
 
 @asynccontextmanager
@@ -50,6 +70,7 @@ async def open_http(address: Address, token: str | None, *, timeout_s: float) ->
         timeout=httpx.Timeout(_CONNECT_S, read=timeout_s),
         trust_env=not address.is_loopback,
         verify=_tls(),
+        event_hooks={"response": [_raise_busy]},
     ) as http:
         yield http
 
@@ -62,7 +83,8 @@ async def fetch_card(http: httpx.AsyncClient, address: Address) -> pb.AgentCard:
                 card = await A2ACardResolver(http, address.origin, path).get_agent_card()
         except _NoCard:
             continue
-        interface = decide_interface(card, address.origin)
+        with remote_errors():
+            interface = decide_interface(card, address.origin)
         if interface is None:
             raise NotA2A("The remote agent's card offers no interface that we can speak to.")
         del card.supported_interfaces[:]
@@ -93,6 +115,8 @@ class _NoCard(NotA2A):
 def _error_of(exc: Exception) -> RemoteError:
     cause = exc if isinstance(exc, httpx.HTTPError) else exc.__cause__
     match exc, cause:
+        case _, (httpx.ConnectError() | httpx.ConnectTimeout()):
+            return NobodyThere()
         case (A2AClientTimeoutError() | TimeoutError(), _) | (_, httpx.TimeoutException()):
             return TimedOut()
         case _, httpx.HTTPStatusError():
@@ -106,7 +130,7 @@ def _error_of(exc: Exception) -> RemoteError:
         case (AgentCardResolutionError(), _) | (A2AClientError(), ValueError()):
             return NotA2A()
         case A2AError(), _:
-            return Refused(said=exc.message)
+            return Refused(said=str(exc.message))  # in 0.3 it comes unread
     return NotA2A()
 
 
@@ -119,6 +143,18 @@ def _error_of_status(status: int, exc: Exception) -> RemoteError:
     if isinstance(exc, A2AError) and not isinstance(exc, A2AClientError):
         return Refused(said=exc.message)
     return Unreached() if status >= 500 or status == 429 else NotA2A()
+
+
+async def _raise_busy(response: httpx.Response) -> None:
+    """Tell that the agent is busy here, as the SDK has no error for the code, and drops it in 0.3. Raises: Busy."""
+    if not response.headers.get("Content-Type", "").startswith("application/json"):
+        return
+    try:
+        error = msgspec.json.decode(await response.aread(), type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # no error, or one that the SDK is to judge
+        return
+    if error.code == _BUSY:
+        raise Busy(said=error.message)
 
 
 @functools.cache

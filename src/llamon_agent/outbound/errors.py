@@ -24,6 +24,16 @@ class Unreached(RemoteError):
     public = "The remote agent cannot be reached."
 
 
+class NobodyThere(Unreached):
+    """No connection came about, so nothing was sent."""
+
+
+class Busy(RemoteError):
+    """The remote agent has too much to do in this context and did not take the message; trying again may help."""
+
+    public = "The remote agent is busy with this conversation."
+
+
 class TimedOut(RemoteError):
     """There was no answer in time. The remote task, if there is one, goes on; it can be canceled."""
 
@@ -40,6 +50,12 @@ class NotA2A(RemoteError):
     """What answers there is no A2A agent, or none that we can speak to."""
 
     public = "What answers in the remote agent's place does not speak A2A as we do."
+
+
+class Unkept(RemoteError):
+    """The remote agent asks, and there is nothing here to keep the question in."""
+
+    public = "The remote agent asked for input, but this graph keeps no state to go on from; it needs a checkpointer."
 
 
 class Refused(RemoteError):

@@ -1,7 +1,8 @@
 """One call as it is heard: the events of its streams become text, told once, and an answer. Pure.
 
 Rules. An artifact's event is a piece of it or the whole of it; only what is new becomes a delta. Where the remote agent
-takes back what it said, the delta restarts the text. What the task had said before this call is not said again.
+takes back what it said, the delta restarts the text. What the task had said before this call is not said again. Words
+that a task ends with are its answer where it gave no other. What is said of another task is not heard.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from llamon_agent.outbound.replies import Answer, Begun
 from llamon_agent.outbound.wire import artifact_in, parts_in, questions_in, seed_outcome_in, state_in
 
 _REPLY = "reply"
-"""The artifact that we make of a reply without a task."""
+"""The artifact that we make of an answer that is given as a message: without a task, or with its end."""
 
 _BETWEEN = "\n\n"
 """What separates the texts of two artifacts."""
@@ -46,6 +47,8 @@ class Hearing:
 
     def hear(self, event: pb.StreamResponse) -> Iterator[Begun | Progress | Delta]:
         """What is new in an event."""
+        if self._is_of_another(event):
+            return
         match event.WhichOneof("payload"):
             case "task":
                 yield from self.see(event.task)
@@ -86,11 +89,19 @@ class Hearing:
             self.task_id, self.context_id = task_id, context_id or None
             yield Begun(task_id=task_id, context_id=context_id)
 
-    def _status(self, status: pb.TaskStatus) -> Iterator[Progress]:
+    def _is_of_another(self, event: pb.StreamResponse) -> bool:
+        """Whether it is about another task than the one that began."""
+        told = (event.task.id, event.status_update.task_id, event.artifact_update.task_id)
+        return self.task_id is not None and any(task_id not in ("", self.task_id) for task_id in told)
+
+    def _status(self, status: pb.TaskStatus) -> Iterator[Progress | Delta]:
         self._state, self._message = state_in(status.state), status.message
-        words = "\n".join(texts(parts_in(status.message.parts)))
+        parts = parts_in(status.message.parts)
+        words = "\n".join(texts(parts))
         if self._state is TaskState.WORKING and words:
             yield Progress(text=words)
+        if self._state is TaskState.COMPLETED and status.message.parts and not any(self._said):
+            yield from self._update(Artifact(artifact_id=_REPLY, parts=parts), append=False)
 
     def _update(self, update: Artifact, append: bool) -> Iterator[Delta]:
         """An artifact grew, or is this now."""

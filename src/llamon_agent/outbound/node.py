@@ -10,7 +10,8 @@ step has done is saved before the next one begins:
   restart between question and answer, and a question that was dropped is known by the next turn, which cancels the
   remote task first if that has not been done yet: else its message would be taken for the answer.
 - Questions go up as they came, value and schema; answers go down as they came, by the question's id, to the same task.
-- The remote conversation is named by the thread and by the node's place in the graph.
+- The remote conversation is named by the thread and by the node's place in the graph. Without a checkpointer there is
+  none: each call has a context of its own, so that no message ever meets a question that nobody here is asking.
 """
 
 import asyncio
@@ -31,7 +32,16 @@ from langgraph.types import Overwrite, Send, interrupt
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.outbound.agent import RemoteAgent
 from llamon_agent.outbound.content import artifact_out, beside_text, is_rich, message_of, parts_of
-from llamon_agent.outbound.errors import NotA2A, Refused, RemoteError, TimedOut
+from llamon_agent.outbound.errors import (
+    Busy,
+    NobodyThere,
+    NoSuchTask,
+    NotA2A,
+    RemoteError,
+    TaskEnded,
+    TaskFailed,
+    Unkept,
+)
 from llamon_agent.outbound.replies import Answer, Begun, RemoteEvent
 from llamon_agent.outbound.voice import Voice
 
@@ -40,6 +50,9 @@ _CANCEL_S = 5.0
 
 _CHECKPOINT_NS = "checkpoint_ns"
 """Where LangGraph keeps a step's way through the graphs: `node:task id` for each, the innermost last."""
+
+_CHECKPOINTER = "__pregel_checkpointer"
+"""Where LangGraph tells a step what its graph keeps its state in; None where it keeps none."""
 
 _MAX_CONTEXT_CHARS = 512
 
@@ -94,7 +107,7 @@ class _Steps:
         """A new turn."""
         message, history = _turn(state["messages"])
         if (left := _waiting(state)) is not None and left.task_id is not None:
-            with suppress(Refused):  # it has ended already
+            with suppress(NoSuchTask, TaskEnded):
                 await self._agent.cancel(left.task_id)
         stream = self._agent.stream(parts_of(message), context_id=context_of(config), history=history)
         return await self._hear(stream, config)
@@ -105,7 +118,11 @@ class _Steps:
         assert asked is not None  # only a question leads here
         values = {question.id: state["answers"][question.id] for question in asked.questions}
         value = values if len(values) > 1 else next(iter(values.values()))
-        return await self._hear(self._agent.stream_answer(asked, value), config, asked)
+        try:
+            return await self._hear(self._agent.stream_answer(asked, value), config, asked)
+        except (NobodyThere, Busy) as exc:  # the answer was not taken, so the question stands
+            get_stream_writer()({"progress": f"{exc.public} Please answer again later."})
+            return _waits(asked)
 
     async def let_go(self, state: _State) -> None:
         """The question is dropped, so nobody will answer the remote task."""
@@ -127,15 +144,19 @@ class _Steps:
                             get_stream_writer()({"progress": text})
                         case Delta():
                             await voice.say(event)
+                        case Answer() if event.asks and not _keeps_state(config):
+                            raise Unkept
                         case Answer():
                             return _outcome(event, asked, voice.message_id)
-        except (asyncio.CancelledError, TimedOut):
+        except (TaskFailed, NobodyThere, Busy):  # there is nothing to stop, or a question that stands
+            raise
+        except (asyncio.CancelledError, RemoteError):
             await self._stop(task_id)
             raise
         raise NotA2A
 
     async def _stop(self, task_id: str | None) -> None:
-        """Cancel the remote task of a run that is being stopped; nobody waits for it for long."""
+        """Cancel the remote task of a run that is being stopped or fails; nobody waits for it for long."""
         if task_id is not None:
             with suppress(RemoteError, TimeoutError):
                 async with asyncio.timeout(_CANCEL_S):
@@ -148,12 +169,17 @@ def _outcome(answer: Answer, asked: Answer | None, message_id: str) -> dict[str,
     if answer.asks:
         if asked is not None and answer.questions == asked.questions:
             tell({"progress": answer.question})  # the same again, so the words say what was wrong with the answer
-        return {"messages": [], "waiting": msgspec.to_builtins(answer), "answers": Overwrite({})}
+        return _waits(answer)
     known = asked.artifacts if asked else ()
     for artifact in answer.artifacts:
         if is_rich(artifact) and artifact not in known:
             tell({"artifact": artifact_out(beside_text(artifact))})
     return {"messages": [message_of(answer, message_id)], "waiting": None, "answers": Overwrite({})}
+
+
+def _waits(asked: Answer) -> dict[str, Any]:
+    """What a step writes to have the questions put."""
+    return {"messages": [], "waiting": msgspec.to_builtins(asked), "answers": Overwrite({})}
 
 
 async def _ask(question: dict[str, Any]) -> dict[str, Any]:
@@ -181,15 +207,20 @@ def _turn(messages: Sequence[Any]) -> tuple[HumanMessage, list[BaseMessage]]:
     raise RemoteError("There is no message for the remote agent.")
 
 
+def _keeps_state(config: RunnableConfig) -> bool:
+    """Whether a question can wait here for its answer."""
+    return config.get("configurable", {}).get(_CHECKPOINTER) is not None
+
+
 def context_of(config: RunnableConfig) -> str | None:
-    """The remote context: the thread, and the names of the nodes on the way to this one; None without a thread.
+    """The remote context: the thread, and the names of the nodes on the way to this one; None where no thread is kept.
 
     Shape: the same for every turn of a thread, also after a restart, and another one for each node; hashed where it
            would be too long for a contextId of our edges.
     """
     configurable = config.get("configurable", {})
     thread_id = configurable.get("thread_id")
-    if thread_id is None:
+    if thread_id is None or not _keeps_state(config):
         return None
     steps = [step.partition(":")[0] for step in configurable.get(_CHECKPOINT_NS, "").split("|")[:-1]]
     name = "/".join([str(thread_id), *steps])

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from llamon_agent.domain.events import Delta, Progress, Question, SeedOutcome
-from llamon_agent.domain.message import Data, Part, Text
+from llamon_agent.domain.message import Data, Part, Raw, Text
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, TaskState
 
 
@@ -46,6 +46,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def was_stopped(self) -> bool:
         return self.state in (TaskState.CANCELED, TaskState.REJECTED)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Something was made, and nothing of it can be read. The SDK reads a file in broken base64 as an empty one."""
+        parts = [part for artifact in self.artifacts for part in artifact.parts]
+        return bool(self.artifacts) and not self.asks and all(isinstance(part, Raw) and not part.data for part in parts)
 
 
 RemoteEvent = Begun | Progress | Delta | Answer

@@ -2,10 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, cast
 
+import httpx
 import pytest
+from a2a.client import Client
+from a2a.types import a2a_pb2 as pb
+from google.protobuf.json_format import ParseDict
 from starlette.responses import Response
 from tests.unit.cli.conftest import (
     CARD,
@@ -25,8 +29,10 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import TaskState
-from llamon_agent.outbound.agent import RemoteAgent
+from llamon_agent.outbound.agent import RemoteAgent, _heard
 from llamon_agent.outbound.errors import (
+    Busy,
+    NobodyThere,
     NoSuchTask,
     NotA2A,
     NotAllowed,
@@ -37,6 +43,7 @@ from llamon_agent.outbound.errors import (
     TimedOut,
     Unreached,
 )
+from llamon_agent.outbound.hearing import Hearing
 from llamon_agent.outbound.replies import Answer, Begun, RemoteEvent
 
 DONE = stream(task("WORKING"), piece("Hello", append=False), status_update("COMPLETED"))
@@ -183,7 +190,13 @@ async def test_a_stream_that_breaks_twice_is_an_error(agent: Agent) -> None:
     ("reply", "kind", "said"),
     [
         (error(-32001, "which task?"), NoSuchTask, "which task?"),
+        (error(-32000, "too much"), Busy, "too much"),
         (error(-32602, "params.x is bad"), Refused, "params.x is bad"),
+        (
+            Response('{"error": {"code": "x", "message": 5}}', media_type="application/json"),
+            Refused,
+            "JSON-RPC Error x: 5",
+        ),
         (Response("", 401), NotAllowed, ""),
         (Response("", 502), Unreached, ""),
         (Response("", 404), NotA2A, ""),
@@ -199,6 +212,14 @@ async def test_a_refusal_is_told_by_its_kind(agent: Agent, reply: Any, kind: typ
     assert raised.value.said == said
 
 
+async def test_what_an_old_agent_said_is_text_whatever_it_sent(agent: Agent) -> None:
+    agent.cards = {"/.well-known/agent.json": {**OLD_CARD, "capabilities": {"streaming": True}}}
+    agent.says(Response('{"error": {"code": "x", "message": 5}}', media_type="application/json"))
+    with pytest.raises(Refused) as raised:
+        await RemoteAgent(agent.origin).ask("hi")
+    assert raised.value.said == "5"
+
+
 async def test_a_failed_task_is_an_error_that_has_what_was_said(agent: Agent) -> None:
     agent.says(stream(task("WORKING"), piece("half", append=False), status_update("FAILED", message("out of paper"))))
     with pytest.raises(TaskFailed) as raised:
@@ -209,7 +230,7 @@ async def test_a_failed_task_is_an_error_that_has_what_was_said(agent: Agent) ->
 async def test_nobody_there_is_unreached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(Unreached):
+    with pytest.raises(NobodyThere):
         await RemoteAgent(f"http://127.0.0.1:{port}").ask("hi")
 
 
@@ -231,30 +252,90 @@ async def test_there_is_nothing_to_cancel_of_a_task_that_has_ended(agent: Agent)
         await RemoteAgent(agent.origin).cancel("t1")
 
 
-def reported(reason: str | None) -> Response:
-    told = {"history": {"seeded": 1, "skipped": 0, "reason": reason}} if reason else {}
-    return result({**task("COMPLETED")["task"], "metadata": told})
-
-
-@pytest.mark.parametrize(
-    ("reason", "again"), [("cold_start", True), ("thread_not_empty", False), ("not_supported", False), (None, False)]
-)
-async def test_history_is_sent_again_only_while_it_is_used(agent: Agent, reason: str | None, again: bool) -> None:
-    agent.says(DONE, reported(reason), DONE, reported(reason))
+async def test_history_goes_along_with_every_message_as_the_remote_agent_may_forget(agent: Agent) -> None:
+    agent.says(DONE)
     remote = RemoteAgent(agent.origin)
     await remote.ask("one", context_id="c1", history=[("user", "before")])
     await remote.ask("two", context_id="c1", history=[("user", "before")])
-    first, second = [call.message for call in agent.calls if "message" in call.body["params"]]
-    assert first["metadata"]["history"][0]["parts"] == [{"text": "before"}]
-    assert ("metadata" in second) is again
+    assert methods(agent) == ["SendStreamingMessage"] * 2
+    for call in agent.calls:
+        assert call.message["metadata"]["history"][0]["parts"] == [{"text": "before"}]
 
 
-async def test_another_context_gets_its_history(agent: Agent) -> None:
-    agent.says(DONE, reported("thread_not_empty"), DONE, reported("cold_start"))
-    remote = RemoteAgent(agent.origin)
-    await remote.ask("one", context_id="c1", history=[("user", "before")])
-    await remote.ask("two", context_id="c2", history=[("user", "before")])
-    assert "metadata" in agent.calls[2].message
+async def test_words_that_a_task_ends_with_are_its_answer(agent: Agent) -> None:
+    agent.says(stream(task("WORKING"), status_update("COMPLETED", message("All done."))))
+    *_, told, answer = await events_of(agent)
+    assert told == Delta(text="All done.")
+    assert isinstance(answer, Answer)
+    assert answer.text == "All done."
+
+
+def with_file(content: str) -> Response:
+    """An old agent's answer: one file, so encoded."""
+    part = {"kind": "file", "file": {"bytes": content, "mimeType": "image/png"}}
+    artifact = {"artifactId": "a", "parts": [part]}
+    done = {"kind": "task", "id": "t1", "contextId": "c1", "status": {"state": "completed"}, "artifacts": [artifact]}
+    return result(done)
+
+
+async def test_an_answer_that_cannot_be_read_is_no_empty_success(agent: Agent) -> None:
+    agent.cards = {"/.well-known/agent.json": OLD_CARD}
+    agent.says(with_file("AAAA"), with_file("!!!!"))
+    assert len((await RemoteAgent(agent.origin).ask("hi")).artifacts) == 1
+    with pytest.raises(NotA2A, match="cannot be read"):
+        await RemoteAgent(agent.origin).ask("hi")
+
+
+def raw(value: str) -> Callable[[], Response]:
+    """A stream of one event, which no JSON encoder of ours would write."""
+    frame = f'data: {{"jsonrpc": "2.0", "id": "1", "result": {value}}}\n\n'
+    return lambda: Response(frame, media_type="text/event-stream")
+
+
+INFINITE = """{"task": {"id": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}, "artifacts":
+[{"artifactId": "a", "parts": [{"data": {"x": Infinity}}]}]}}""".replace("\n", " ")
+
+
+@pytest.mark.parametrize("value", ["[" * 5000 + "]" * 5000, INFINITE])
+async def test_what_trips_the_reader_does_not_speak_a2a(agent: Agent, value: str) -> None:
+    agent.says(raw(value))
+    with pytest.raises(NotA2A):
+        await RemoteAgent(agent.origin).ask("hi")
+
+
+async def test_what_trips_the_reader_of_an_old_agent_does_not_speak_a2a(agent: Agent) -> None:
+    agent.cards = {"/.well-known/agent.json": {**OLD_CARD, "capabilities": {"streaming": True}}}
+    agent.says(raw("[" * 5000 + "]" * 5000))
+    with pytest.raises(NotA2A):
+        await RemoteAgent(agent.origin).ask("hi")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_old_agent_that_is_busy_says_so(agent: Agent, streaming: bool) -> None:
+    agent.cards = {"/.well-known/agent.json": {**OLD_CARD, "capabilities": {"streaming": streaming}}}
+    agent.says(error(-32000, "too much"))
+    with pytest.raises(Busy):
+        await RemoteAgent(agent.origin).ask("hi")
+
+
+class Leaving:
+    """A client whose agent begins a task and is gone."""
+
+    async def send_message(self, _: pb.SendMessageRequest) -> AsyncGenerator[pb.StreamResponse]:
+        yield ParseDict(task("WORKING"), pb.StreamResponse())
+
+    async def subscribe(self, _: pb.SubscribeToTaskRequest) -> AsyncGenerator[pb.StreamResponse]:
+        for trouble in [httpx.ConnectError("refused")]:
+            raise trouble
+        yield pb.StreamResponse()
+
+
+async def test_an_agent_that_goes_away_at_work_is_not_one_that_was_never_there() -> None:
+    deadline = asyncio.get_running_loop().time() + 5
+    with pytest.raises(Unreached) as raised:
+        async for _ in _heard(cast("Client", Leaving()), pb.SendMessageRequest(), Hearing(), deadline):
+            pass
+    assert not isinstance(raised.value, NobodyThere)
 
 
 async def test_without_history_nothing_more_is_asked(agent: Agent) -> None:

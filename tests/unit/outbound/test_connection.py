@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import CARD, Agent
 
 from llamon_agent.outbound.address import Address
 from llamon_agent.outbound.connection import fetch_card, open_http, remote_errors
-from llamon_agent.outbound.errors import NotA2A, NotAllowed, RemoteError, TimedOut, Unreached
+from llamon_agent.outbound.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, Unreached
 
 OLD_CARD: dict[str, Any] = {
     "name": "Old",
@@ -46,6 +46,15 @@ async def test_an_agent_of_old_is_found_by_its_old_card(agent: Agent) -> None:
         ({"/.well-known/agent-card.json": Response("<html>", media_type="text/html")}, NotA2A),
         ({"/.well-known/agent-card.json": Response("[]", media_type="application/json")}, NotA2A),
         ({"/.well-known/agent-card.json": {**CARD, "supportedInterfaces": []}}, NotA2A),
+        (
+            {
+                "/.well-known/agent-card.json": {
+                    **CARD,
+                    "supportedInterfaces": [{"url": "http://[", "protocolBinding": "JSONRPC"}],
+                }
+            },
+            NotA2A,
+        ),
         ({"/.well-known/agent-card.json": Response("", 401)}, NotAllowed),
         ({"/.well-known/agent-card.json": Response("", 403)}, NotAllowed),
         ({"/.well-known/agent-card.json": Response("", 503)}, Unreached),
@@ -64,7 +73,10 @@ async def test_what_is_no_card_is_told_by_its_kind(
 @pytest.mark.parametrize(
     ("raised", "error"),
     [
-        (httpx.ConnectError("refused"), Unreached),
+        (httpx.ConnectError("refused"), NobodyThere),
+        (httpx.ConnectTimeout("slow"), NobodyThere),
+        (httpx.ReadError("lost"), Unreached),
+        (RecursionError(), NotA2A),
         (httpx.ReadTimeout("slow"), TimedOut),
         (TimeoutError(), TimedOut),
         (json.JSONDecodeError("bad", "", 0), NotA2A),
@@ -74,4 +86,5 @@ async def test_what_is_no_card_is_told_by_its_kind(
 def test_an_accident_is_translated_with_its_cause(raised: Exception, error: type[RemoteError]) -> None:
     with pytest.raises(error) as caught, remote_errors():
         raise raised
+    assert type(caught.value) is error
     assert caught.value.__cause__ is raised

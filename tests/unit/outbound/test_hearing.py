@@ -96,6 +96,24 @@ def test_a_reply_without_a_task_is_an_answer() -> None:
     assert answer.artifacts[0].parts == (Text.of("Hi"), Data(data={"a": 1}))
 
 
+def test_words_that_a_task_ends_with_are_its_answer_where_it_gave_no_other() -> None:
+    silent, spoken = Hearing(), Hearing()
+    assert heard(silent, task("COMPLETED", said=message("Done.", {"data": 1}))) == [BEGUN, Delta(text="Done.")]
+    assert silent.answer().artifacts[0].parts == (Text.of("Done."), Data(data=1))
+    heard(spoken, task("COMPLETED", "Hello", said=message("Done.")))
+    assert (spoken.answer().text, len(spoken.answer().artifacts)) == ("Hello", 1)
+
+
+def test_what_is_said_of_another_task_is_not_heard() -> None:
+    hearing = Hearing()
+    heard(hearing, task("WORKING"))
+    others = [task("COMPLETED", "No"), status_update("COMPLETED"), piece("No", append=False)]
+    others[0]["task"]["id"] = others[1]["statusUpdate"]["taskId"] = others[2]["artifactUpdate"]["taskId"] = "other"
+    assert heard(hearing, *others) == []
+    assert not hearing.is_settled
+    assert hearing.answer().artifacts == ()
+
+
 @given(st.lists(st.tuples(st.text(max_size=5), st.booleans(), st.sampled_from(["a0", "a1"])), max_size=12))
 def test_whatever_comes_the_deltas_make_up_the_answer(pieces: list[tuple[str, bool, str]]) -> None:
     hearing = Hearing()

@@ -1,6 +1,7 @@
 """A remote agent as a node: what goes out, what comes in, and what is kept between a question and its answer."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
-from tests.unit.cli.conftest import Agent, message, piece, result, silence, status_update, stream, task
+from starlette.responses import Response
+from tests.unit.cli.conftest import Agent, error, message, piece, result, silence, status_update, stream, task
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import Interrupt
-from llamon_agent.outbound.errors import RemoteError, TaskFailed
+from llamon_agent.outbound.errors import RemoteError, TaskFailed, Unkept
 from llamon_agent.outbound.node import context_of, remote_agent_node
 
 DONE = stream(task("WORKING"), piece("Hel", append=False), piece("lo"), status_update("COMPLETED"))
@@ -34,10 +37,10 @@ def asking(*questions: dict[str, Any], words: str = "Well?") -> Any:
 
 
 @asynccontextmanager
-async def opened(agent: Agent, folder: Path) -> AsyncIterator[Graph]:
+async def opened(origin: str, folder: Path) -> AsyncIterator[Graph]:
     """A graph of one remote node, with its threads in a file; opening it again is a restart."""
     builder = StateGraph(MessagesState)
-    builder.add_node("remote", remote_agent_node(agent.origin))
+    builder.add_node("remote", remote_agent_node(origin))
     builder.add_edge(START, "remote")
     async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
         yield builder.compile(checkpointer=saver)
@@ -45,7 +48,7 @@ async def opened(agent: Agent, folder: Path) -> AsyncIterator[Graph]:
 
 @pytest.fixture
 async def graph(agent: Agent, tmp_path: Path) -> AsyncGenerator[Graph]:
-    async with opened(agent, tmp_path) as graph:
+    async with opened(agent.origin, tmp_path) as graph:
         yield graph
 
 
@@ -119,11 +122,11 @@ async def test_progress_and_artifacts_go_to_the_stream_writer(agent: Agent, grap
 
 async def test_a_question_goes_up_whole_and_its_answer_down_once(agent: Agent, tmp_path: Path) -> None:
     agent.says(asking(DELETE), DONE)
-    async with opened(agent, tmp_path) as graph:
+    async with opened(agent.origin, tmp_path) as graph:
         state = await graph.ainvoke(saying("delete it"), CONFIG)
         [interrupt] = state["__interrupt__"]
         assert interrupt.value == DELETE["value"]
-    async with opened(agent, tmp_path) as restarted:
+    async with opened(agent.origin, tmp_path) as restarted:
         state = await restarted.ainvoke(Command(resume="approve"), CONFIG)
     assert state["messages"][-1].content == "Hello"
     first, answer = sent(agent)
@@ -173,9 +176,9 @@ async def test_an_answer_that_was_not_taken_asks_again_and_says_why(agent: Agent
 
 async def test_a_new_turn_over_an_open_question_cancels_the_remote_task_first(agent: Agent, tmp_path: Path) -> None:
     agent.says(asking(DELETE), CANCELED, DONE, result(task("COMPLETED")["task"]))
-    async with opened(agent, tmp_path) as graph:
+    async with opened(agent.origin, tmp_path) as graph:
         await graph.ainvoke(saying("delete it"), CONFIG)
-    async with opened(agent, tmp_path) as restarted:
+    async with opened(agent.origin, tmp_path) as restarted:
         state = await restarted.ainvoke(saying("approve"), CONFIG)
     assert methods(agent)[:3] == ["SendStreamingMessage", "CancelTask", "SendStreamingMessage"]
     assert "taskId" not in sent(agent)[1]
@@ -238,12 +241,74 @@ async def test_there_must_be_something_to_say(agent: Agent, graph: Graph) -> Non
 
 async def test_without_a_thread_every_call_is_a_context_of_its_own(agent: Agent) -> None:
     agent.says(DONE)
+    await stateless(agent).ainvoke(saying("hi"))
+    assert "contextId" not in sent(agent)[0]
+
+
+def stateless(agent: Agent) -> Graph:
     builder = StateGraph(MessagesState)
     builder.add_node("remote", remote_agent_node(agent.origin))
     builder.add_edge(START, "remote")
     graph: Graph = builder.compile()
-    await graph.ainvoke(saying("hi"))
-    assert "contextId" not in sent(agent)[0]
+    return graph
+
+
+async def test_a_question_that_cannot_be_kept_is_taken_back_and_meets_no_later_message(agent: Agent) -> None:
+    agent.says(asking(DELETE), CANCELED, DONE)
+    graph = stateless(agent)
+    with pytest.raises(Unkept):
+        await graph.ainvoke(saying("delete it"), CONFIG)
+    assert agent.calls[1].body["params"]["id"] == "t1"
+    await graph.ainvoke(saying("approve"), CONFIG)
+    assert methods(agent) == ["SendStreamingMessage", "CancelTask", "SendStreamingMessage"]
+    assert [message.get("contextId") for message in sent(agent)] == [None, None]
+
+
+async def test_a_run_that_loses_the_remote_agent_stops_its_task(agent: Agent, graph: Graph) -> None:
+    agent.says(stream(task("WORKING")), stream(task("WORKING")), CANCELED)
+    with pytest.raises(RemoteError, match="lost"):
+        await graph.ainvoke(saying("go"), CONFIG)
+    assert methods(agent) == ["SendStreamingMessage", "SubscribeToTask", "CancelTask"]
+
+
+@pytest.mark.parametrize("refusal", [error(-32603, "trouble"), error(-32000, "busy")])
+async def test_no_message_goes_out_before_an_open_question_is_canceled(
+    agent: Agent, graph: Graph, refusal: Response
+) -> None:
+    agent.says(asking(DELETE), refusal)
+    await graph.ainvoke(saying("delete it"), CONFIG)
+    with pytest.raises(RemoteError):
+        await graph.ainvoke(saying("approve"), CONFIG)
+    assert methods(agent) == ["SendStreamingMessage", "CancelTask"]
+
+
+async def test_an_answer_that_reaches_nobody_is_asked_for_again(agent: Agent, tmp_path: Path) -> None:
+    agent.says(asking(DELETE), DONE)
+    away = f"http://127.0.0.1:{_free_port()}"
+    async with opened(agent.origin, tmp_path) as graph:
+        await graph.ainvoke(saying("delete it"), CONFIG)
+    async with opened(away, tmp_path) as graph:
+        [note] = await streamed(graph, Command(resume="approve"), "custom")
+        assert note == {"progress": "The remote agent cannot be reached. Please answer again later."}
+        assert list(await questions(graph)) == ["Delete?"]
+    async with opened(agent.origin, tmp_path) as graph:
+        state = await graph.ainvoke(Command(resume="reject"), CONFIG)
+    assert state["messages"][-1].content == "Hello"
+    assert [message["parts"][-1] for message in sent(agent)[1:]] == [{"data": {"answers": {"q1": "reject"}}}]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+async def test_an_answer_that_the_remote_agent_is_too_busy_for_is_asked_for_again(agent: Agent, graph: Graph) -> None:
+    agent.says(asking(DELETE), error(-32000, "busy"))
+    await graph.ainvoke(saying("delete it"), CONFIG)
+    await graph.ainvoke(Command(resume="approve"), CONFIG)
+    assert list(await questions(graph)) == ["Delete?"]
+    assert methods(agent) == ["SendStreamingMessage", "SendStreamingMessage"]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +320,8 @@ async def test_without_a_thread_every_call_is_a_context_of_its_own(agent: Agent)
     ],
 )
 def test_the_context_is_named_by_the_way_to_the_node(thread: str, namespace: str, context: str | None) -> None:
-    named = context_of({"configurable": {"thread_id": thread, "checkpoint_ns": namespace}})
+    kept = {"thread_id": thread, "checkpoint_ns": namespace, "__pregel_checkpointer": InMemorySaver()}
+    named = context_of({"configurable": kept})
     assert named is not None
     assert len(named) <= 512
     assert context in (named, None)

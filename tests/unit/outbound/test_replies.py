@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from llamon_agent.domain.events import Question
-from llamon_agent.domain.message import Data, Part, Text
-from llamon_agent.domain.task import TaskState
+from llamon_agent.domain.message import Data, Part, Raw, Text
+from llamon_agent.domain.task import Artifact, TaskState
 from llamon_agent.outbound.replies import UNNAMED, Answer, answer_parts
 
 
@@ -49,3 +49,19 @@ def test_an_answer_knows_what_it_is(state: TaskState) -> None:
     assert answer.asks is (state.value in ("input-required", "auth-required"))
     assert answer.failed is (state.value in ("failed", "canceled", "rejected"))
     assert answer.was_stopped is (state.value in ("canceled", "rejected"))
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "unreadable"),
+    [
+        ([], False),
+        ([()], True),
+        ([(Raw(data=b""),)], True),
+        ([(Raw(data=b"x"),)], False),
+        ([(Raw(data=b""),), (Text.of(""),)], False),
+    ],
+)
+def test_an_answer_of_which_nothing_can_be_read_says_so(artifacts: list[tuple[Part, ...]], unreadable: bool) -> None:
+    made = tuple(Artifact(artifact_id=str(n), parts=parts) for n, parts in enumerate(artifacts))
+    assert Answer(text="", state=TaskState.COMPLETED, artifacts=made).is_unreadable is unreadable
+    assert not Answer(text="", state=TaskState.INPUT_REQUIRED, artifacts=made).is_unreadable
