@@ -79,6 +79,12 @@ class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
     questions: tuple[Question, ...]
     auth: bool = False
 
+    @classmethod
+    def of(cls, asked: Any, question_id: str) -> "Interrupt":
+        """One question in an agent's own words: a text as it is, any other JSON value as it is written."""
+        text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
+        return cls(text=text, questions=(Question(id=question_id, value=asked),))
+
 
 class Complete(_RunEvent, frozen=True, tag="complete"):
     """The run is done. `text` is the whole answer where the agent knows it; None: the deltas were the answer."""

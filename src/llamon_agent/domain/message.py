@@ -98,6 +98,11 @@ def essence(media_type: str) -> str | None:
     return bare if _MEDIA_TYPE.fullmatch(bare) else None
 
 
+def sound(text: str) -> str:
+    """Text that can be written: agents do say lone surrogates, which no encoding has. Source: RFC 3629 §3."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def texts(parts: Sequence[Part]) -> list[str]:
     """The text parts' texts, in order; other parts are passed over."""
     return [part.text for part in parts if isinstance(part, Text)]

@@ -14,7 +14,7 @@ from llamon_agent.domain.errors import (
 )
 from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
 from llamon_agent.domain.lifecycle import may_follow
-from llamon_agent.domain.message import Data, Message, Role, Text
+from llamon_agent.domain.message import Data, Message, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.ports import RunRequest, Target, Turn
@@ -171,7 +171,7 @@ def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple
 
 def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: Sequence[Question] = ()) -> Message:
     """What the agent says about the task: text, and the questions as a data part that programs can answer by id."""
-    parts: tuple[Text | Data, ...] = (Text.of(text),)
+    parts: tuple[Text | Data, ...] = (Text.of(sound(text)),)
     if questions:
         parts = (*parts, Data(data={"questions": [_question_out(question) for question in questions]}))
     return Message(message_id=new_id(), role=Role.AGENT, parts=parts, context_id=task.context_id, task_id=task.id)

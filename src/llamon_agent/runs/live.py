@@ -21,7 +21,7 @@ from llamon_agent.domain.events import (
     StatusUpdate,
     Update,
 )
-from llamon_agent.domain.message import Metadata, Text
+from llamon_agent.domain.message import Metadata, Text, sound
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.runs.answer import Answer, Piece
 from llamon_agent.runs.broadcast import Broadcast
@@ -68,7 +68,7 @@ class LiveTask:
     def hear(self, event: AgentEvent) -> None:
         """Take one event of the run, other than the one that ends it, and tell the readers."""
         if type(event) is Delta:
-            self._tell(self._answer.add(_sound(event.text), restart=event.restart))
+            self._tell(self._answer.add(sound(event.text), restart=event.restart))
             if self._answer.holds and self._flush is None:
                 self._flush = asyncio.get_running_loop().call_later(_FLUSH_AFTER_S, self._flush_now)
             return
@@ -90,7 +90,7 @@ class LiveTask:
         Shape: final is the whole answer where the agent gave it; not complete marks the artifact as cut off.
         """
         self._cancel_flush()
-        final = self._answer.text if final is None else _sound(final)
+        final = self._answer.text if final is None else sound(final)
         piece = self._answer.closing(final)
         if piece is None:
             return self.task, []
@@ -174,12 +174,7 @@ class LiveTask:
         )
 
     def _note(self, text: str) -> None:
-        message = agent_message(self.task, _sound(text), self._new_id)
+        message = agent_message(self.task, text, self._new_id)
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
         self.task = msgspec.structs.replace(self.task, status=status)
         self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))
-
-
-def _sound(text: str) -> str:
-    """Text that can be written: models do say lone surrogates, which no encoding has. Source: RFC 3629 §3."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

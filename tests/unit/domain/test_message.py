@@ -1,6 +1,6 @@
 import pytest
 
-from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of, texts
+from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of, sound, texts
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,10 @@ def test_parameters_and_case_do_not_matter() -> None:
 
 def test_texts_are_those_of_text_parts_in_order() -> None:
     assert texts([Text.of("a"), Data(data="b"), Raw(data=b"c"), Url(url="d"), Text.of("")]) == ["a", ""]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"), [("", ""), ("plain", "plain"), ("한글 😀", "한글 😀"), ("half \ud83d of it", "half ? of it")]
+)
+def test_text_is_made_writable_and_otherwise_left_alone(said: str, written: str) -> None:
+    assert sound(said) == written

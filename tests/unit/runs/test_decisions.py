@@ -222,3 +222,10 @@ def test_an_answer_to_a_question_that_nobody_asked_is_refused() -> None:
     """Field report 55."""
     with pytest.raises(BadParams, match="it asks a, b"):
         check_answer(asking("b", "a"), answering({"answers": {"a": 1, "nope": 2}}))
+
+
+def test_whatever_an_agent_says_about_its_task_can_be_written() -> None:
+    for outcome in (Error(public="half \ud83d"), Interrupt(text="half \ud83d", questions=())):
+        message = ended(task(), outcome, 9, ids).status.message
+        assert message is not None
+        assert message.parts == (Text.of("half ?"),)

@@ -21,7 +21,6 @@ from llamon_agent.domain.events import (
     Delta,
     Interrupt,
     Progress,
-    Question,
     Started,
 )
 from llamon_agent.domain.message import Data
@@ -76,15 +75,10 @@ def _event_of_mapping(value: object, new_id: str) -> AgentEvent | None:
         case {"progress": str(text), **rest} if not rest:
             return Progress(text=text)
         case {"interrupt": asked, **rest} if not rest:
-            return _interrupt(json_of(asked), new_id)
+            return Interrupt.of(json_of(asked), new_id)
         case {"artifact": made, **rest} if not rest:
             return read_artifact(made, new_id=new_id)
     return None
-
-
-def _interrupt(asked: Any, new_id: str) -> Interrupt:
-    text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
-    return Interrupt(text=text, questions=(Question(id=new_id, value=asked),))
 
 
 def _text_of(value: object) -> str | None:

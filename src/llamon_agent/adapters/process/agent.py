@@ -16,12 +16,13 @@ import msgspec
 
 from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.adapters.process.child import Child
-from llamon_agent.adapters.process.commandline import PROMPT, CommandLine, sound
+from llamon_agent.adapters.process.commandline import PROMPT, CommandLine
 from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, Output, TextOutput
 from llamon_agent.adapters.process.stderr import StderrLog
 from llamon_agent.adapters.process.transcript import prompt_of
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
+from llamon_agent.domain.message import sound
 from llamon_agent.runs.ports import NewId, Turn
 
 ENVIRONMENT_PREFIX = "LLAMON_"

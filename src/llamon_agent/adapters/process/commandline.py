@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.domain.message import sound
 
 PROMPT = "prompt"
 PLACES = ("context_id", "session_id", "task_id", "thread_id", PROMPT)
@@ -71,8 +72,3 @@ def check_prompt(command: CommandLine, *, as_argument: bool) -> None:
         )
     if command.takes_prompt and not as_argument:
         raise ConfigError("The command line has a {prompt}, but process.prompt is 'stdin': set it to 'argument'.")
-
-
-def sound(text: str) -> str:
-    """Text that an argument or a variable can carry: no encoding has lone surrogates. Source: RFC 3629 §3."""
-    return text.encode("utf-8", "replace").decode()

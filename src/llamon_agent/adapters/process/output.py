@@ -25,7 +25,7 @@ import msgspec
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.process.lines import Lines
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress, Question
+from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress
 from llamon_agent.runs.ports import NewId
 
 MAX_LINE_BYTES = 8 << 20
@@ -167,8 +167,7 @@ def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
         case "artifact", artifact:
             return read_artifact(artifact, new_id=new_id())
         case "interrupt", asked:
-            text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
-            return Interrupt(text=text, questions=(Question(id=new_id(), value=asked),))
+            return Interrupt.of(asked, new_id())
         case "complete", str() | None as text:
             return Complete(text=text)
         case "error", str(text) if text:
