@@ -4,13 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 LISTEN ?= 127.0.0.1:8000
 
-.PHONY: serve test check format lint types imports bench lock schema clean
+# Other people's clients, for the end-to-end tests: each in an environment of its own.
+CLIENTS := $(VENV)/clients/sdk03/.made $(VENV)/clients/sdk02/.made
+JS := tests/e2e/clients/programs/js
+ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),true)
+CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made
+endif
+
+.PHONY: serve test clients check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev clients
 	$(BIN)/python -m pytest
+
+clients: $(CLIENTS)  ## the official SDKs of other versions, and those for Node where it is installed
 
 check: lint types imports test
 
@@ -31,17 +40,24 @@ imports: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
+LOCK_CLIENT := --python-version 3.11 --universal --generate-hashes --upgrade --no-header --no-annotate \
+	--no-emit-index-url --quiet
+
 lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 	$(BIN)/uv pip compile pyproject.toml --extra build --universal --generate-hashes --upgrade \
 		--no-header --no-annotate --no-emit-index-url --quiet --output-file locks/run.txt
 	$(BIN)/uv pip compile pyproject.toml --extra build --extra dev --universal --generate-hashes --upgrade \
 		--no-header --no-annotate --no-emit-index-url --quiet --output-file locks/dev.txt
+	echo 'a2a-sdk[grpc]==0.3.26' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk03.txt
+	echo 'a2a-sdk==0.2.16' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk02.txt
+	for sdk in sdk1 sdk03; do \
+		npm --prefix $(JS)/$$sdk update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund; done
 
 schema: $(VENV)/.run
 	$(BIN)/llamon config schema > configs/edge.schema.json
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(JS)/*/node_modules
 
 $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -57,3 +73,13 @@ $(VENV)/.dev: $(BIN)/pip locks/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r locks/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.run
+
+$(VENV)/clients/%/.made: locks/client-%.txt | $(BIN)/pip
+	rm -rf $(@D)
+	$(BIN)/python -m venv --without-pip $(@D)
+	$(BIN)/pip --python $(@D) install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(JS)/%/node_modules/.made: $(JS)/%/package-lock.json
+	npm --prefix $(JS)/$* ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --silent
+	@touch $@

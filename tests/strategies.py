@@ -49,7 +49,8 @@ def without(losses: Mapping[str, str], message: Message) -> Message:
     carried = tuple([_part_without(losses, part) for part in message.parts])
     if not carried and "parts.empty" in losses:
         carried = (Text.of(""),)
-    return msgspec.structs.replace(message, parts=carried)
+    references = () if "message.reference_task_ids" in losses else message.reference_task_ids
+    return msgspec.structs.replace(message, parts=carried, reference_task_ids=references)
 
 
 def _part_without(losses: Mapping[str, str], part: Part) -> Part:
@@ -80,9 +81,13 @@ _near_messages = st.fixed_dictionaries(
         "message_id": ids | json_values,
         "role": st.sampled_from(["user", "agent", "ROLE_USER", "ROLE_AGENT", 1, "x", None]),
         "parts": _near_parts | json_values,
+        "content": _near_parts | json_values,
         "contextId": json_values,
         "metadata": json_values,
     },
+)
+_near_webhooks = (
+    st.dictionaries(st.sampled_from(["id", "url", "token", "authentication"]), json_values, max_size=3) | json_values
 )
 params = st.one_of(
     json_values,
@@ -91,9 +96,18 @@ params = st.one_of(
         optional={
             "message": _near_messages | json_values,
             "configuration": json_values
-            | st.dictionaries(st.sampled_from(["blocking", "returnImmediately", "historyLength"]), json_values),
+            | st.dictionaries(
+                st.sampled_from(["blocking", "returnImmediately", "historyLength", "pushNotificationConfig"]),
+                json_values,
+            ),
             "metadata": json_values,
             "id": ids | json_values,
+            "taskId": ids | json_values,
+            "name": st.sampled_from(["tasks/t1", "tasks/t1/pushNotificationConfigs/p1"]) | json_values,
+            "parent": st.just("tasks/t1") | json_values,
+            "url": texts | json_values,
+            "pushNotificationConfig": _near_webhooks,
+            "config": st.fixed_dictionaries({}, optional={"pushNotificationConfig": _near_webhooks}) | json_values,
             "historyLength": json_values,
             "pageSize": json_values,
             "page_size": json_values,

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,8 +21,12 @@ from llamon_agent.containment import contained_task
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
 from llamon_agent.edge import Edge
+from llamon_agent.inbound.a2a.card_site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.runs.ports import Agent, TaskStore
+from llamon_agent.inbound.a2a.push.guard import AddressGuard
+from llamon_agent.inbound.a2a.push.sender import Sender
+from llamon_agent.inbound.a2a.push.webhooks import Webhooks
+from llamon_agent.runs.ports import Agent, PushStore, Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.server import (
     Server,
@@ -34,6 +39,9 @@ from llamon_agent.store.folder import own_folder
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.store.sqlite import SqliteTaskStore
 from llamon_agent.telemetry import set_up_logging
+
+if TYPE_CHECKING:
+    from llamon_agent.inbound.a2a.grpc.server import GrpcServer
 
 logger = logging.getLogger(__name__)
 
@@ -61,15 +69,25 @@ def new_id() -> str:
 
 
 @asynccontextmanager
-async def open_edge(config: EdgeConfig) -> AsyncIterator[Edge]:
-    """An edge with everything that it needs, open while the context lasts. Raises: ConfigError, naming the remedy."""
+async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> AsyncIterator[Edge]:
+    """An edge with everything that it needs, open while the context lasts, and answered by gRPC where that is given.
+
+    Raises: ConfigError, naming the remedy.
+    """
     async with AsyncExitStack() as stack:
         store = await _open_store(config, stack)
         runs = RunService(store, {}, clock=now_ms, new_id=new_id)
-        edge = await stack.enter_async_context(Edge(runs, _open))
+        webhooks = _open_webhooks(config, runs, store)
+        edge = await stack.enter_async_context(Edge(runs, _open, webhooks=webhooks, grpc=_grpc_port(config, grpc)))
         await edge.serve(config)
+        if webhooks is not None:
+            await stack.enter_async_context(webhooks)
         await stack.enter_async_context(runs)
         await runs.end_orphans()
+        if webhooks is not None:
+            await webhooks.catch_up()
+        if grpc is not None:
+            await stack.enter_async_context(grpc.serving(edge.door))
         yield edge
 
 
@@ -78,7 +96,7 @@ def create_app(config: EdgeConfig) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_edge(config) as edge:
+        async with open_edge(config, _take_grpc_port(config)) as edge:
             app.router.default = edge
             yield
 
@@ -105,13 +123,14 @@ def serve(
 async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Callable[[int], None]) -> None:
     asyncio.get_running_loop().set_task_factory(contained_task)
     with listening(config.a2a.host, config.a2a.port) as listener:
-        async with open_edge(config) as edge:
+        grpc = _take_grpc_port(config)
+        async with open_edge(config, grpc) as edge:
 
             async def reload() -> None:
                 if taken := await edge.reload(load):
                     set_up_logging(taken.logging.level, taken.logging.format)
 
-            server = Server(edge, edge.runs, ready)
+            server = Server(edge, edge.runs, ready, grpc.draining if grpc else None)
             async with reloading_on_hangup(reload, server.stop):
                 with stopping_on_signals(server, _end_commands):
                     await server.serve(sockets=[listener])
@@ -125,8 +144,38 @@ def _end_commands() -> None:
         kill_all()
 
 
-async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> TaskStore:
-    store: TaskStore
+def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
+    """A server for gRPC, which has its port already; None where gRPC is not spoken. Raises: ConfigError."""
+    wanted = config.a2a.grpc
+    if wanted.listen is None:
+        return None
+    try:
+        from llamon_agent.inbound.a2a.grpc.server import GrpcServer, Tls
+    except ModuleNotFoundError as exc:
+        raise ConfigError(
+            "a2a.grpc.listen: gRPC needs packages that are not installed: install llamon-agent[grpc]."
+        ) from exc
+    tls = Tls(**dict(wanted.tls)) if wanted.tls else None
+    return GrpcServer(listen=wanted.listen, tls=tls, max_message_bytes=config.a2a.max_body_bytes)
+
+
+def _grpc_port(config: EdgeConfig, grpc: "GrpcServer | None") -> GrpcPort | None:
+    """Where gRPC is spoken, for the cards; its host is the one that callers know the edge by."""
+    return None if grpc is None else GrpcPort(port=grpc.port, tls=config.a2a.grpc.tls is not None)
+
+
+def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> Webhooks | None:
+    """What tells webhooks of tasks, None where none may be registered."""
+    push = config.a2a.push
+    if not push.enabled:
+        return None
+    guard = AddressGuard(push.allow)
+    sender = Sender(guard, timeout_s=push.timeout_s)
+    return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
+
+
+async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> Store:
+    store: Store
     if config.data.ephemeral:
         store = MemoryTaskStore()
     else:

@@ -11,13 +11,25 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
+from llamon_agent.config_card import (
+    ExtendedConfig,
+    ExtensionConfig,
+    ProviderConfig,
+    SigningConfig,
+    SkillConfig,
+    declared,
+)
+from llamon_agent.config_data import DataConfig
+from llamon_agent.config_grpc import GrpcConfig
+from llamon_agent.config_push import WebhooksConfig
+from llamon_agent.config_section import Section
 from llamon_agent.config_values import (
     AgentName,
     HostPort,
@@ -28,7 +40,7 @@ from llamon_agent.config_values import (
     SessionTemplate,
     Tokens,
 )
-from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider, Skill
+from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider
 from llamon_agent.langgraph_json import agent_key, is_project
 from llamon_agent.runs.ports import Target
 
@@ -40,16 +52,10 @@ _NAMELESS = "default"
 
 Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
-Checkpointer = Literal["sqlite", "memory", "none"]
+Checkpointer = Literal["data", "sqlite", "postgres", "memory", "none"]
 
 
-class _Section(BaseModel):
-    """What all sections share: frozen, no unknown keys, docstrings become the schema's descriptions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
-
-
-class RoutingConfig(_Section):
+class RoutingConfig(Section):
     """Lets a message on the default agent's path choose another agent."""
 
     key: Annotated[str, Field(min_length=1)] = "agent"
@@ -58,7 +64,7 @@ class RoutingConfig(_Section):
     """The agents that may be chosen; the default one always may."""
 
 
-class A2aConfig(_Section):
+class A2aConfig(Section):
     """The A2A endpoint, and the agent it serves where `agents` is empty."""
 
     enabled: bool = True
@@ -73,7 +79,7 @@ class A2aConfig(_Section):
     """Whether a message on the default path may choose another agent. Without it, none may."""
     public_url: PublicUrl | None = None
     """The address callers use, written into the agent cards. Without it a card names the host it was asked at."""
-    bearer_token: Tokens = {}
+    bearer_token: Tokens = Field(default={})
     """A token that callers must send, or one token for each principal by name. Without it anyone may call."""
     node: Literal["local"] = "local"
     """Which node executes the runs; `local` is the edge's own."""
@@ -88,6 +94,17 @@ class A2aConfig(_Section):
     """How many seconds a run may take before it is stopped and its task fails."""
     artifacts: Artifacts = "auto"
     """How an answer is streamed: appended pieces, pieces and then the whole, only the whole, or as the caller needs."""
+    tenants: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Names that callers may give as `tenant`, each of which keeps its tasks and conversations apart; `*` is any. An
+    agent's name is always one: it means that agent."""
+    errors: Literal["1.0.1", "1.0.0"] = "1.0.1"
+    """By which table of A2A's errors become HTTP and gRPC statuses; six of them changed with 1.0.1."""
+    signing: SigningConfig | None = None
+    """Whether the agent cards are signed, and with which keys. Without it, they are not."""
+    push: WebhooksConfig = WebhooksConfig()
+    """Push notifications: the webhooks by which callers are told of their tasks."""
+    grpc: GrpcConfig = GrpcConfig()
+    """gRPC, on a port of its own, for A2A 1.0 and 0.3; it needs llamon-agent[grpc]."""
     trust_proxy: bool = False
     """Whether to believe X-Forwarded headers. Only behind a proxy that sets them itself."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
@@ -111,35 +128,12 @@ class A2aConfig(_Section):
         return {name: token.get_secret_value() for name, token in self.bearer_token.items()}
 
 
-class SkillConfig(_Section):
-    """One thing an agent can do, as its card tells it."""
-
-    id: str
-    """A short id, unique within the agent."""
-    name: str
-    """What people call the skill."""
-    description: str
-    """What the skill does, for people and for the models that choose an agent."""
-    tags: tuple[str, ...] = ()
-    """Words to find the skill by."""
-    examples: tuple[str, ...] = ()
-    """Prompts that use the skill."""
-
-
-class ProviderConfig(_Section):
-    """Who offers the agent."""
-
-    organization: str
-    """The organization's name."""
-    url: str
-    """The organization's page."""
-
-
-class LangGraphConfig(_Section):
+class LangGraphConfig(Section):
     """Options of the langgraph adapter."""
 
-    checkpointer: Checkpointer = "sqlite"
-    """Where threads are kept. A graph that was compiled with its own checkpointer keeps that one."""
+    checkpointer: Checkpointer = "data"
+    """Where threads are kept; `data` is where tasks are. A graph that was compiled with its own checkpointer keeps that
+    one."""
     window_size: Annotated[int, Field(ge=1)] | None = None
     """How many messages of a thread the graph is given; older ones are removed from it. Without it, all."""
     input_key: str | None = None
@@ -148,7 +142,7 @@ class LangGraphConfig(_Section):
     """The key of the graph's state that holds the answer, for a state without `messages`."""
 
 
-class ModelConfig(_Section):
+class ModelConfig(Section):
     """Options of the model adapter; its target is `provider:model`, such as openai:gpt-5."""
 
     base_url: PublicUrl | None = None
@@ -171,7 +165,7 @@ class ModelConfig(_Section):
     """How often a run may call the model, which it does once more after its tools; then its task fails."""
 
 
-class ProcessConfig(_Section):
+class ProcessConfig(Section):
     """Options of the process adapter; its target is the command line."""
 
     prompt: Literal["stdin", "argument"] = "stdin"
@@ -189,7 +183,7 @@ class ProcessConfig(_Section):
     edge gives its runs 2 in all."""
 
 
-class AgentConfig(_Section):
+class AgentConfig(Section):
     """One agent: its card, and what differs from the `a2a` section."""
 
     name: str | None = None
@@ -212,10 +206,18 @@ class AgentConfig(_Section):
     """The media types that the agent takes: text, data (application/json), and files such as image/*."""
     output_modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = OUTPUT_MODES
     """The media types that the agent gives. A caller that accepts none of them is refused."""
+    streaming: bool = True
+    """Whether the agent takes calls that stream. Without it, such calls are refused."""
+    extensions: tuple[ExtensionConfig, ...] = ()
+    """What the agent speaks beyond A2A. That it can be started with a history is declared without saying so here."""
+    extended: ExtendedConfig | None = None
+    """What authenticated callers are told on top. Without it, the agent has no card of that kind."""
     max_file_bytes: Annotated[int, Field(ge=1)] = 5 << 20
     """The largest file that the agent takes, in bytes."""
     max_files_bytes: Annotated[int, Field(ge=1)] = 10 << 20
     """How much the files of one message may have together, in bytes; a2a.max_body_bytes bounds them too."""
+    direct_messages: bool = False
+    """Whether the agent may answer a new message with a message, and no task is made of it."""
     adapter: Adapter | None = None
     """As in `a2a`, for this agent."""
     target: str | None = None
@@ -234,18 +236,7 @@ class AgentConfig(_Section):
     """Options of the process adapter."""
 
 
-class DataConfig(_Section):
-    """Where tasks and threads are kept."""
-
-    folder: Path = Path("data")
-    """The data folder. One process owns it."""
-    ephemeral: bool = False
-    """Keep everything in memory; a restart forgets it."""
-    durability: Literal["full", "normal"] = "full"
-    """`full` survives a power cut, `normal` only a crash of the process, and is faster."""
-
-
-class LoggingConfig(_Section):
+class LoggingConfig(Section):
     """What is logged, and how."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -285,13 +276,16 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             name=name,
             description=card.description or told.description or f"{name}, an agent that answers over A2A.",
             version=card.version,
-            skills=tuple(Skill(**skill.model_dump()) for skill in card.skills) if listed else told.skills,
+            skills=tuple(skill.skill for skill in card.skills) if listed else told.skills,
             provider=Provider(**card.provider.model_dump()) if card.provider else None,
             documentation_url=card.documentation_url,
             icon_url=card.icon_url,
             input_modes=card.input_modes,
             output_modes=card.output_modes,
             bearer=self.bearer,
+            streaming=card.streaming,
+            extensions=declared(card.extensions),
+            addition=card.extended.addition if card.extended else None,
         )
 
     def drives_as(self, other: "Served") -> bool:
@@ -371,6 +365,7 @@ def _served(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> S
             node=a2a.node,
             session_id=agent.session_id or a2a.session_id,
             timeout_s=agent.timeout or a2a.timeout,
+            direct_messages=agent.direct_messages,
         ),
         name=name,
         card=agent,
@@ -378,7 +373,7 @@ def _served(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> S
         artifacts=agent.artifacts or a2a.artifacts,
         max_file_bytes=agent.max_file_bytes,
         max_files_bytes=agent.max_files_bytes,
-        langgraph=_in_memory(agent.langgraph) if config.data.ephemeral else agent.langgraph,
+        langgraph=_placed(agent.langgraph, config.data),
         model=agent.model,
         process=agent.process,
     )
@@ -389,6 +384,12 @@ def _drive_alike(one: Adapter, other: Adapter) -> bool:
     return one == other or {one, other} == {"langgraph", "custom"}
 
 
-def _in_memory(options: LangGraphConfig) -> LangGraphConfig:
-    """Ephemeral means threads too."""
-    return options.model_copy(update={"checkpointer": "memory"}) if options.checkpointer == "sqlite" else options
+def _placed(options: LangGraphConfig, data: DataConfig) -> LangGraphConfig:
+    """The options with a place for the threads: where the tasks are, unless they say otherwise. Ephemeral means threads
+    too.
+    """
+    durable: Checkpointer = "postgres" if data.postgres else "sqlite"
+    placed = durable if options.checkpointer == "data" else options.checkpointer
+    if data.ephemeral and placed != "none":
+        placed = "memory"
+    return options.model_copy(update={"checkpointer": placed})

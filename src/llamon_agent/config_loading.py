@@ -14,6 +14,7 @@ from pydantic_settings import EnvSettingsSource, SettingsError
 from llamon_agent.config import ENV_DELIMITER, ENV_PREFIX, AgentConfig, EdgeConfig
 from llamon_agent.config_file import Source, read_file
 from llamon_agent.config_problems import Problem, explain, problems_in
+from llamon_agent.config_signing import signing_problems
 from llamon_agent.config_values import RESERVED_PATHS, is_import_path
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.langgraph_json import Project, is_project, read_project
@@ -143,7 +144,7 @@ def _contradictions(config: EdgeConfig) -> list[Problem]:
     """What is wrong between keys that are each right."""
     if not config.a2a.enabled:
         return []
-    found = [*_name_problems(config), *_path_problems(config)]
+    found = [*_name_problems(config), *_path_problems(config), *_thread_problems(config), *signing_problems(config.a2a)]
     return [*found, *(problem for served in config.served() if (problem := _target_problem(config, served.target)))]
 
 
@@ -167,6 +168,18 @@ def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
         if f"/{name}" in RESERVED_PATHS:
             path = ("agents", name) if name in config.agents else ("a2a", "target")
             yield Problem(path, f"would answer at /{name}, which the edge uses itself; set another a2a.path")
+
+
+def _thread_problems(config: EdgeConfig) -> Iterator[Problem]:
+    """Threads that are to be where tasks are not."""
+    if config.data.ephemeral:
+        return
+    for name, agent in config.agents.items():
+        path = ("agents", name, "langgraph", "checkpointer")
+        if agent.langgraph.checkpointer == "postgres" and config.data.postgres is None:
+            yield Problem(path, "is postgres, but data.postgres gives no database")
+        if agent.langgraph.checkpointer == "sqlite" and config.data.postgres is not None:
+            yield Problem(path, "is sqlite, but data.postgres keeps tasks and threads: leave it out, or give data")
 
 
 def _target_problem(config: EdgeConfig, target: Target) -> Problem | None:

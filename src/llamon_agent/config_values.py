@@ -1,7 +1,8 @@
 """What single values of the configuration must look like, each check with its own words."""
 
 import re
-from typing import Annotated
+from math import isfinite
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -16,6 +17,10 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+|/")
 _IMPORT_PATH = re.compile(r".+:[A-Za-z_][\w.]*")
 _AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+_EXTENSION_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x2b\x2d-\x7e]+")
+_KEY_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_LARGEST_WHOLE = 2**53 - 1
+"""Beyond it a JSON number is another one to some readers. Source: RFC 8259 §6."""
 _RESERVED_TREES = ("/.well-known", "/health")
 RESERVED_PATHS = ("/agents", "/health")
 """What the edge answers itself, beside the cards."""
@@ -90,6 +95,40 @@ def _mode(value: str) -> str:
     return mode
 
 
+def _extension_uri(value: str) -> str:
+    if not _EXTENSION_URI.fullmatch(value):
+        raise Wrong("must be a URI without commas, as headers list such URIs by commas: https://... or urn:...")
+    return value
+
+
+def _key_id(value: str) -> str:
+    if not _KEY_ID.fullmatch(value):
+        raise Wrong("must be an id of 1 to 128 visible ASCII characters")
+    return value
+
+
+def _json_object(value: dict[str, Any]) -> dict[str, Any]:
+    if not _is_portable(value):
+        raise Wrong(
+            "must be values that JSON can carry to any reader: no dates, no infinities, and whole numbers below 2^53"
+        )
+    return value
+
+
+def _is_portable(value: object) -> bool:
+    match value:
+        case dict():
+            return all(isinstance(key, str) and _is_portable(one) for key, one in value.items())
+        case list():
+            return all(_is_portable(one) for one in value)
+        case float():
+            return isfinite(value)
+        case int():
+            return abs(value) <= _LARGEST_WHOLE
+        case _:
+            return value is None or isinstance(value, str)
+
+
 HostPort = Annotated[str, AfterValidator(_host_port)]
 RpcPath = Annotated[str, AfterValidator(_rpc_path)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
@@ -103,3 +142,6 @@ Tokens = Annotated[
 Mode = Annotated[str, AfterValidator(_mode)]
 SessionTemplate = Annotated[str, AfterValidator(_session_template)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+ExtensionUri = Annotated[str, AfterValidator(_extension_uri)]
+KeyId = Annotated[str, AfterValidator(_key_id)]
+JsonObject = Annotated[dict[str, Any], AfterValidator(_json_object)]

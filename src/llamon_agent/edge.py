@@ -14,20 +14,27 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llamon_agent.config import EdgeConfig, Served
+from llamon_agent.config_signing import open_signer
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
-from llamon_agent.edge_routes import Offered, edge_routes
+from llamon_agent.edge_routes import Backing, Offered, Surface, edge_surface
+from llamon_agent.inbound.a2a.card_site import GrpcPort
+from llamon_agent.inbound.a2a.endpoint import Webhooks
+from llamon_agent.inbound.a2a.grpc.door import Door
 from llamon_agent.inbound.a2a.http import RpcApp
 from llamon_agent.langgraph_json import read_project
 from llamon_agent.runs.ports import Agent, Runtime
 from llamon_agent.runs.service import RunService
+
+if TYPE_CHECKING:
+    from llamon_agent.inbound.a2a.card_signing import Signer
 
 logger = logging.getLogger(__name__)
 
@@ -76,9 +83,19 @@ class Hosted:
 class Edge:
     """An edge as an ASGI application. Use as an async context manager around the run service's."""
 
-    def __init__(self, runs: RunService, open_agent: OpenAgent) -> None:
+    def __init__(
+        self,
+        runs: RunService,
+        open_agent: OpenAgent,
+        *,
+        webhooks: Webhooks | None = None,
+        grpc: GrpcPort | None = None,
+    ) -> None:
         self.runs = runs
+        self._surface: Surface | None = None
         self._open_agent = open_agent
+        self._webhooks = webhooks
+        self._grpc = grpc
         self._config: EdgeConfig | None = None
         self._hosted: dict[str, Hosted] = {}
         self._defaults: list[str] = []  # which agents were ever the default one, the present one first
@@ -105,13 +122,19 @@ class Edge:
         app = self._calls.get(scope["path"], self._app) if is_call else self._app
         await app(scope, receive, send)
 
+    def door(self) -> Door:
+        """What a gRPC call meets at this moment."""
+        assert self._surface is not None  # who answers calls serves
+        return self._surface.door
+
     async def serve(self, config: EdgeConfig) -> None:
         """Serve what this configuration says from now on. Raises: ConfigError, and then nothing has changed."""
         async with self._changing:
             config = self._within_process(config)
+            signer = open_signer(config.a2a)
             with _moved_into(config):
                 hosted = await self._hosts(config)
-            self._take_over(config, hosted)
+            self._take_over(config, hosted, signer)
 
     async def reload(self, load: Callable[[], EdgeConfig]) -> EdgeConfig | None:
         """Serve what is loaded; or, if anything is wrong with it, say so and serve on. The configuration, if it was
@@ -137,7 +160,7 @@ class Edge:
         old = self._config
         if old is None:
             return config
-        fixed = {key: getattr(old.a2a, key) for key in ("enabled", "listen")}
+        fixed = {key: getattr(old.a2a, key) for key in ("enabled", "listen", "push", "grpc")}
         changed = [f"a2a.{key}" for key, value in fixed.items() if getattr(config.a2a, key) != value]
         if changed := [*changed, *(["data"] if config.data != old.data else [])]:
             logger.warning("changed, but only a restart can change it: %s", ", ".join(changed))
@@ -173,7 +196,7 @@ class Edge:
             if one not in self._hosted.values():
                 await one.close()
 
-    def _take_over(self, config: EdgeConfig, hosted: dict[str, Hosted]) -> None:
+    def _take_over(self, config: EdgeConfig, hosted: dict[str, Hosted], signer: "Signer | None") -> None:
         """Let the open agents take what comes from now on."""
         agents = [(served, hosted[served.target.name]) for served in config.served()]
         names = [served.target.name for served, _ in agents]
@@ -187,9 +210,12 @@ class Edge:
             defaults=self._defaults,
             gone=[name for name in self._names if name not in names],
         )
-        routes = edge_routes(config.a2a, offered, self.runs, started_s=time.time())
-        self._app = Starlette(routes=routes)
-        calls = [(route.path, route.app) for route in routes if isinstance(route, Route)]
+        backing = Backing(
+            runs=self.runs, started_s=time.time(), webhooks=self._webhooks, grpc=self._grpc, signer=signer
+        )
+        self._surface = edge_surface(config.a2a, offered, backing)
+        self._app = Starlette(routes=self._surface.routes)
+        calls = [(route.path, route.app) for route in self._surface.routes if isinstance(route, Route)]
         self._calls = {path: app for path, app in reversed(calls) if isinstance(app, RpcApp)}
         for one in replaced:
             self._retire(one)

@@ -1,20 +1,30 @@
 """The URLs of an edge: the default agent's, each agent's own below it, the list, and the health of it all."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.routing import BaseRoute
 
 from llamon_agent.config import A2aConfig, Served
 from llamon_agent.domain.profile import Profile
+from llamon_agent.inbound.a2a.admission import Admission
 from llamon_agent.inbound.a2a.agents_http import AgentsSite, Listed, agents_routes, unknown_agent_route
 from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.endpoint import Endpoint
-from llamon_agent.inbound.a2a.http import health_route, routes, rpc_routes
+from llamon_agent.inbound.a2a.card_http import card_routes, jwks_route
+from llamon_agent.inbound.a2a.card_site import Cards, CardSite, GrpcPort
+from llamon_agent.inbound.a2a.endpoint import Endpoint, Traits, Webhooks
+from llamon_agent.inbound.a2a.grpc.door import Door
+from llamon_agent.inbound.a2a.http import health_route, rpc_routes
 from llamon_agent.inbound.a2a.modes import Modes
+from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.presentation import Artifacts
+from llamon_agent.inbound.a2a.rest import rest_routes
 from llamon_agent.inbound.a2a.routing import Routing
 from llamon_agent.runs.service import RunService
+
+if TYPE_CHECKING:
+    from llamon_agent.inbound.a2a.card_signing import Signer  # heavy, and few edges sign
 
 _WAIT_BEYOND_RUN_S = 5.0
 """A blocking call waits a little longer than a run may take, so that it sees the run's end and not its own."""
@@ -32,43 +42,96 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
     gone: Sequence[str] = ()
 
 
-def edge_routes(a2a: A2aConfig, offered: Offered, runs: RunService, *, started_s: float) -> list[BaseRoute]:
-    """All routes of an edge, in the order in which they are tried.
+class Surface(msgspec.Struct, frozen=True, kw_only=True):
+    """What an edge offers: its URLs in the order in which they are tried, and for gRPC, which has none, the door to the
+    default agent.
+    """
 
+    routes: Sequence[BaseRoute]
+    door: Door
+
+
+class Backing(msgspec.Struct, frozen=True, kw_only=True):
+    """What all agents of an edge stand on.
+
+    Shape: webhooks None: no push notifications; grpc None: cards name no gRPC address; signer None: cards are not
+           signed.
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
     """
-    auth = Auth(a2a.tokens())
-    endpoints = {served.target.name: _endpoint(runs, served) for served, _ in offered.agents}
-    endpoints |= {name: Endpoint(runs, agent=name) for name in offered.gone}
 
-    def agent_routes(endpoint: Endpoint, profile: Profile, path: str, *, at_root: bool = False) -> list[BaseRoute]:
-        return routes(
-            endpoint,
-            auth,
-            profile,
-            path=path,
-            started_s=started_s,
-            public_url=a2a.public_url,
-            trusted=a2a.trust_proxy,
-            max_body_bytes=a2a.max_body_bytes,
-            at_root=at_root,
-        )
+    runs: RunService
+    started_s: float
+    webhooks: Webhooks | None = None
+    grpc: GrpcPort | None = None
+    signer: "Signer | None" = None
 
-    default, profile = offered.agents[0]
-    own = [(endpoints[served.target.name], profile, served.target.name) for served, profile in offered.agents]
-    gone = [(endpoints[name], agent_path(a2a, name)) for name in offered.gone]
-    return [
+
+def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
+    """All that an edge offers of these agents."""
+    admission = Admission(
+        auth=Auth(a2a.tokens()),
+        public_url=a2a.public_url,
+        trusted=a2a.trust_proxy,
+        max_body_bytes=a2a.max_body_bytes,
+    )
+    default = offered.agents[0][0]
+    sites = {served.target.name: _site(a2a, served, profile, backing) for served, profile in offered.agents}
+    endpoints = {
+        served.target.name: _endpoint(a2a, served, sites[served.target.name], backing) for served, _ in offered.agents
+    }
+    endpoints |= {name: Endpoint(backing.runs, agent=name, webhooks=backing.webhooks) for name in offered.gone}
+    site = msgspec.structs.replace(
+        sites[default.target.name], path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
+    )
+    main = _main_endpoint(a2a, offered, default, site, endpoints, backing)
+
+    def calls(endpoint: Endpoint, path: str) -> Sequence[BaseRoute]:
+        return [
+            *rpc_routes(endpoint, admission, path=path),
+            *rest_routes(endpoint, admission, path=path, table=a2a.errors),
+        ]
+
+    routes = [
         health_route(),
         *agents_routes(_listed(a2a, offered)),
-        *agent_routes(_routed(a2a, offered, runs, default, endpoints), profile, a2a.path, at_root=True),
-        *(route for endpoint, profile, name in own for route in agent_routes(endpoint, profile, agent_path(a2a, name))),
+        *([jwks_route(backing.signer)] if backing.signer else []),
+        *_cards(site, at_root=True),
         *(
             route
-            for endpoint, path in gone
-            for route in rpc_routes(endpoint, auth, path=path, max_body_bytes=a2a.max_body_bytes)
+            for served, _ in offered.agents
+            for route in (
+                *calls(endpoints[served.target.name], agent_path(a2a, served.target.name)),
+                *_cards(sites[served.target.name]),
+            )
         ),
+        *(route for name in offered.gone for route in calls(endpoints[name], agent_path(a2a, name))),
+        *calls(main, a2a.path),  # behind the agents' own, for to it any first segment may be a tenant
         unknown_agent_route(a2a.path),
     ]
+    base_url = a2a.public_url or f"http://{a2a.listen}"
+    return Surface(routes=routes, door=Door(endpoint=main, admission=admission, errors=a2a.errors, base_url=base_url))
+
+
+def _cards(site: CardSite, *, at_root: bool = False) -> list[BaseRoute]:
+    """An agent's cards below its own path, and those of the one agent of a host at the host's root as well."""
+    path = site.path.rstrip("/")
+    places = [path, ""] if at_root and path else [path]
+    return [route for place in places for route in card_routes(site, under=place)]
+
+
+def _site(a2a: A2aConfig, served: Served, profile: Profile, backing: Backing) -> CardSite:
+    name = served.target.name
+    grpc = backing.grpc if a2a.grpc.card else None
+    return CardSite(
+        profile=msgspec.structs.replace(profile, push=backing.webhooks is not None),
+        path=agent_path(a2a, name),
+        public_url=a2a.public_url,
+        trusted=a2a.trust_proxy,
+        started_s=backing.started_s,
+        rest=True,
+        grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
+        signer=backing.signer,
+    )
 
 
 def agent_path(a2a: A2aConfig, name: str) -> str:
@@ -77,34 +140,60 @@ def agent_path(a2a: A2aConfig, name: str) -> str:
 
 
 def _endpoint(
-    runs: RunService,
+    a2a: A2aConfig,
     served: Served,
+    site: CardSite,
+    backing: Backing,
     *,
     routing: Routing | None = None,
     others: Mapping[str, Endpoint] | None = None,
 ) -> Endpoint:
     return Endpoint(
-        runs,
+        backing.runs,
         agent=served.target.name,
-        artifacts=Artifacts(served.artifacts),
-        modes=_modes(served),
+        traits=_traits(a2a, served, site),
         wait_s=served.target.timeout_s + _WAIT_BEYOND_RUN_S,
+        webhooks=backing.webhooks,
         routing=routing,
         others=others,
     )
 
 
-def _routed(
-    a2a: A2aConfig, offered: Offered, runs: RunService, default: Served, endpoints: Mapping[str, Endpoint]
+def _traits(a2a: A2aConfig, served: Served, site: CardSite) -> Traits:
+    """What the card says, for the endpoint to keep."""
+    cards, profile = Cards(site), site.profile
+
+    def extended_card(base_url: str, dialect: Dialect) -> bytes:
+        return cards.extended_card(base_url, "1.0" if dialect.version == "1.0" else "0.3")
+
+    return Traits(
+        artifacts=Artifacts(served.artifacts),
+        modes=_modes(served),
+        streaming=profile.streaming,
+        extensions={extension.uri: extension.required for extension in profile.extensions},
+        extended_card=extended_card if profile.addition else None,
+        tenants=frozenset(a2a.tenants),
+    )
+
+
+def _main_endpoint(
+    a2a: A2aConfig,
+    offered: Offered,
+    default: Served,
+    site: CardSite,
+    endpoints: Mapping[str, Endpoint],
+    backing: Backing,
 ) -> Endpoint:
-    """The default agent's endpoint, from which other agents are reached where that may be."""
+    """The default agent's endpoint, from which other agents are reached: by their names as tenants, and by the
+    metadata of a message where that may be.
+    """
     name = default.target.name
     earlier = [one for one in offered.defaults if one != name]
-    if a2a.routing is None and not earlier:
-        return endpoints[name]
-    key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
-    routing = Routing(runs, default=name, key=key, allow=allow, also=earlier, gone=offered.gone)
-    return _endpoint(runs, default, routing=routing, others=endpoints)
+    routing = None
+    if a2a.routing is not None or earlier:
+        key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
+        routing = Routing(backing.runs, default=name, key=key, allow=allow, also=earlier, gone=offered.gone)
+    return _endpoint(a2a, default, site, backing, routing=routing, others=endpoints)
 
 
 def _listed(a2a: A2aConfig, offered: Offered) -> AgentsSite:

@@ -29,8 +29,14 @@ STOP_WITHIN_S = 2.0
 class Server(uvicorn.Server):
     """uvicorn, but the runs end before the connections do: an open stream must not keep a stopping edge alive."""
 
-    def __init__(self, app: ASGIApp, runs: RunService, ready: Callable[[int], None]) -> None:
-        """`ready` is called with the port once it listens."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        runs: RunService,
+        ready: Callable[[int], None],
+        draining: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`ready` is called with the port once it listens, `draining` before the runs are ended."""
         super().__init__(
             uvicorn.Config(
                 app,
@@ -47,6 +53,7 @@ class Server(uvicorn.Server):
         )
         self._runs = runs
         self._ready = ready
+        self._draining = draining
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,6 +72,8 @@ class Server(uvicorn.Server):
             self._ready(port)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._draining is not None:
+            await self._draining()
         await self._runs.drain(_DRAIN_S, stop_within_s=STOP_WITHIN_S)
         await super().shutdown(sockets)
 

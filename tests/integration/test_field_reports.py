@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.graph import MessagesState
 from tests.unit.adapters.langgraph.scripted import node_graph
-from tests.unit.inbound.a2a.edges import call, edge, message_03, message_10, response_of, results_of
+from tests.unit.inbound.a2a.edges import call, edge, frames_of, message_03, message_10, response_of, results_of
 from typing_extensions import override
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
@@ -22,7 +22,7 @@ from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.streaming import Frames
+from llamon_agent.inbound.a2a.rpc import answer_call
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -59,7 +59,7 @@ async def answering(node: Callable[[MessagesState], Awaitable[dict[str, list[AIM
 
 async def told(endpoint: Endpoint, text: str, **more: object) -> tuple[Any, list[str]]:
     """A blocking send: the task, and what the graph was given."""
-    response = response_of(await endpoint.answer(call("message/send", message_03(text, **more)), Caller()))
+    response = response_of(await answer_call(endpoint, call("message/send", message_03(text, **more)), Caller()))
     task = response["result"]
     said: list[str] = json.loads(task["artifacts"][0]["parts"][0]["text"])
     return task, said
@@ -86,16 +86,14 @@ async def test_5_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> N
     runtimes = {"demo": Runtime(Target(name="demo", adapter="scripted", target=""), agent)}
     async with asyncio.timeout(5), RunService(store, runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
         endpoint = Endpoint(runs, agent="demo")
-        dropped = await endpoint.answer(call("message/stream", message_03()), Caller())
-        assert isinstance(dropped, Frames)
+        dropped = frames_of(await answer_call(endpoint, call("message/stream", message_03()), Caller()))
         await store.ending.wait()
         dropped.close()
-        [task] = response_of(await endpoint.answer(call("ListTasks", {}), Caller()))["result"]["tasks"]
-        following = await endpoint.answer(call("tasks/resubscribe", {"id": task["id"]}), Caller())
-        assert isinstance(following, Frames)
+        [task] = response_of(await answer_call(endpoint, call("ListTasks", {}), Caller()))["result"]["tasks"]
+        following = frames_of(await answer_call(endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller()))
         store.may_end.set()
         ending = (await results_of(following))[-1]
-        got = response_of(await endpoint.answer(call("tasks/get", {"id": task["id"]}), Caller()))["result"]
+        got = response_of(await answer_call(endpoint, call("tasks/get", {"id": task["id"]}), Caller()))["result"]
     assert ending["status"] == got["status"]
     assert (got["status"]["state"], got["artifacts"][0]["parts"][0]["text"]) == ("completed", "Hello")
 
@@ -243,7 +241,7 @@ async def test_34_and_35_an_odd_body_gets_its_code_and_the_only_id_that_is_sure(
 ) -> None:
     """Also M17 and M20."""
     async with edge() as it:
-        response = response_of(await it.endpoint.answer(body, Caller()))
+        response = response_of(await answer_call(it.endpoint, body, Caller()))
     assert (response["error"]["code"], response["id"]) == (code, call_id)
     assert response["error"]["message"].isascii()
     assert "msgspec" not in response["error"]["message"]

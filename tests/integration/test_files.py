@@ -15,16 +15,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from tests.model_server import answer, model_server
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, plain, streaming
-from tests.unit.inbound.a2a.edges import call, edge, response_of, results_of
+from tests.unit.inbound.a2a.edges import call, edge, frames_of, response_of, results_of
 
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits
 from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.streaming import Frames
+from llamon_agent.inbound.a2a.rpc import answer_call
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -79,7 +79,7 @@ def params(dialect: str, parts: list[dict[str, Any]], **more: object) -> dict[st
 async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **more: object) -> Any:
     """The task, or the error, of a send that waits."""
     method = "SendMessage" if dialect == "1.0" else "message/send"
-    response = response_of(await endpoint.answer(call(method, params(dialect, parts, **more)), Caller()))
+    response = response_of(await answer_call(endpoint, call(method, params(dialect, parts, **more)), Caller()))
     result = response.get("result", response)
     return result.get("task", result)
 
@@ -87,8 +87,7 @@ async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **
 async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]]) -> list[Any]:
     """The artifacts of a stream that tells each of them in one event."""
     method = "SendStreamingMessage" if dialect == "1.0" else "message/stream"
-    reply = await endpoint.answer(call(method, params(dialect, parts)), Caller())
-    assert isinstance(reply, Frames)
+    reply = frames_of(await answer_call(endpoint, call(method, params(dialect, parts)), Caller()))
     updates = [event.get("artifactUpdate", event) for event in await results_of(reply)]
     return [update["artifact"] for update in updates if "artifact" in update]
 
@@ -97,7 +96,7 @@ async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[
 async def graph_behind(graph: Graph) -> AsyncIterator[Endpoint]:
     runtimes = {"a": Runtime(Target(name="a", adapter="langgraph", target="t"), agent_of(graph))}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
-        yield Endpoint(runs, agent="a", modes=ANYTHING, wait_s=5)
+        yield Endpoint(runs, agent="a", traits=Traits(modes=ANYTHING), wait_s=5)
 
 
 def text_part(dialect: str, text: str) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.inbound.a2a.edges import call, response_of, results_of
+from tests.unit.inbound.a2a.edges import call, frames_of, response_of, results_of
 
 from llamon_agent.config_loading import load_config
 from llamon_agent.domain.events import ArtifactMade, Cancelled, Complete, Delta, Error, NodeLost, RunEvent
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.streaming import Frames
+from llamon_agent.inbound.a2a.rpc import answer_call
 from llamon_agent.runs.decisions import NODE_LOST
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -46,13 +46,12 @@ class Edge(msgspec.Struct):
     endpoint: Endpoint
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
-        response = response_of(await self.endpoint.answer(call(method, params), Caller()))
+        response = response_of(await answer_call(self.endpoint, call(method, params), Caller()))
         result = response.get("result", response)
         return result.get("task", result)
 
     async def stream(self, method: str, params: dict[str, Any]) -> list[Any]:
-        reply = await self.endpoint.answer(call(method, params), Caller())
-        assert isinstance(reply, Frames)
+        reply = frames_of(await answer_call(self.endpoint, call(method, params), Caller()))
         return await results_of(reply)
 
     async def settled(self, task_id: str) -> Any:

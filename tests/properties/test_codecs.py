@@ -1,24 +1,40 @@
+import base64
+
 import msgspec
 import pytest
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb03
+from a2a.compat.v0_3 import proto_utils
+from a2a.compat.v0_3 import types as models03
+from a2a.types import a2a_pb2 as pb10
+from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import messages, params, without
 
 from llamon_agent.domain.errors import CallerError
-from llamon_agent.domain.message import Message
+from llamon_agent.domain.message import Message, Raw, Role
 from llamon_agent.inbound.a2a.dialects import DIALECTS
 from llamon_agent.inbound.a2a.operations import Dialect, Operation
 from llamon_agent.inbound.a2a.params import read_base64, write_base64
 from llamon_agent.inbound.a2a.timestamp import read_timestamp, write_timestamp
-from llamon_agent.inbound.a2a.v03 import codec as v03
+from llamon_agent.inbound.a2a.v03 import proto_schema, proto_values
 from llamon_agent.inbound.a2a.v03 import schema as schema03
-from llamon_agent.inbound.a2a.v10 import codec as v10
+from llamon_agent.inbound.a2a.v03 import values as v03
+from llamon_agent.inbound.a2a.v03.proto_codec import V03_PROTO
 from llamon_agent.inbound.a2a.v10 import schema as schema10
+from llamon_agent.inbound.a2a.v10 import values as v10
+
+EVERY_DIALECT: tuple[Dialect, ...] = (*DIALECTS, V03_PROTO)
 
 
 def over_03(message: Message) -> Message:
     """There and back, through the bytes."""
     return v03.message_in(msgspec.json.decode(v03.encode(v03.message_out(message)), type=schema03.Message))
+
+
+def over_proto_03(message: Message) -> Message:
+    written = v03.encode(proto_values.message_out(message))
+    return proto_values.message_in(msgspec.json.decode(written, type=proto_schema.Message))
 
 
 def over_10(message: Message) -> Message:
@@ -36,9 +52,39 @@ def test_0_x_carries_a_message_but_for_its_losses(message: Message) -> None:
 
 
 @given(messages)
-def test_both_dialects_carry_the_same_message(message: Message) -> None:
-    old, new = over_03(message), over_10(message)
+def test_0_3s_protobuf_carries_a_message_but_for_its_losses(message: Message) -> None:
+    assert over_proto_03(message) == without(proto_values.LOSSES, message)
+
+
+@given(messages)
+def test_all_dialects_carry_the_same_message(message: Message) -> None:
+    old, proto, new = over_03(message), over_proto_03(message), over_10(message)
     assert without(v03.LOSSES, new) == without(v10.LOSSES, old)
+    assert without(proto_values.LOSSES, new) == without(v03.LOSSES, proto)
+
+
+# What travels as binary protobuf.
+
+
+@given(st.binary(max_size=40))
+def test_a_file_survives_the_protobufs_byte_for_byte(content: bytes) -> None:
+    message = Message(message_id="m1", role=Role.USER, parts=(Raw(data=content),))
+    sent_03 = json_format.Parse(v03.encode(proto_values.message_out(message)), pb03.Message())
+    sent_10 = json_format.Parse(v10.encode(v10.message_out(message)), pb10.Message())
+    got_03 = json_format.MessageToJson(pb03.Message.FromString(sent_03.SerializeToString()))
+    got_10 = json_format.MessageToJson(pb10.Message.FromString(sent_10.SerializeToString()))
+    assert proto_values.message_in(msgspec.json.decode(got_03, type=proto_schema.Message)) == message
+    assert v10.message_in(msgspec.json.decode(got_10, type=schema10.Message)) == message
+
+
+@given(st.binary(max_size=40))
+def test_a_file_is_read_and_written_as_the_official_client_of_0_3_does(content: bytes) -> None:
+    text = base64.b64encode(content).decode()
+    theirs = proto_utils.ToProto.file(models03.FileWithBytes(bytes=text))
+    ours = proto_values.part_out(Raw(data=content)).file
+    assert proto_values.file_bytes_in(theirs.file_with_bytes) == content
+    assert json_format.Parse(v03.encode(ours), pb03.FilePart()) == theirs
+    assert proto_utils.FromProto.file(theirs) == models03.FileWithBytes(bytes=text)
 
 
 def opened(dialect: Dialect, body: bytes) -> list[Operation | CallerError]:
@@ -52,13 +98,13 @@ def opened(dialect: Dialect, body: bytes) -> list[Operation | CallerError]:
     return results
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=["0.x", "1.0"])
+@pytest.mark.parametrize("dialect", EVERY_DIALECT, ids=lambda dialect: type(dialect).__name__)
 @given(value=params)
 def test_any_json_params_give_an_operation_or_a_caller_error(dialect: Dialect, value: object) -> None:
     assert len(opened(dialect, msgspec.json.encode(value))) == len(dialect.methods)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=["0.x", "1.0"])
+@pytest.mark.parametrize("dialect", EVERY_DIALECT, ids=lambda dialect: type(dialect).__name__)
 @given(body=st.binary(max_size=40))
 def test_any_bytes_as_params_give_an_operation_or_a_caller_error(dialect: Dialect, body: bytes) -> None:
     assert len(opened(dialect, body)) == len(dialect.methods)

@@ -11,6 +11,7 @@ from tests.unit.inbound.a2a.exchange import exchange
 
 from llamon_agent.domain.errors import BadRequest, CallerError
 from llamon_agent.domain.events import Complete, Delta
+from llamon_agent.inbound.a2a.admission import Admission
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.dialects import DIALECTS
 from llamon_agent.inbound.a2a.http import RpcApp
@@ -45,7 +46,7 @@ def test_any_bytes_are_a_call_or_a_caller_error(body: bytes) -> None:
 def test_any_bodies_posted_are_answered_and_never_with_a_5xx(posted: list[bytes]) -> None:
     async def post() -> None:
         async with edge(*[ANSWER for _ in posted], wait_s=0.5) as it:
-            app = RpcApp(it.endpoint, Auth({}))
+            app = RpcApp(it.endpoint, Admission(auth=Auth({})))
             for body in posted:
                 done = await exchange(app, body)
                 assert done.status in (200, 204)

@@ -24,7 +24,7 @@ from tests.unit.adapters.process.commands import end_of, sh
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.echo import EchoAgent
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import ArtifactMade, Delta, Interrupt, RunEvent, Started
+from llamon_agent.domain.events import ArtifactMade, Delta, Interrupt, Rejected, Reply, RunEvent, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
 from llamon_agent.runs.ports import Agent, Turn
 
@@ -39,6 +39,12 @@ def work() -> Any:
     """Work."""
     get_stream_writer()(ARTIFACT)
     return "done"
+
+
+@tool
+def sign_in() -> str:
+    """Sign in."""
+    return str(interrupt({"auth": "sign in"}))
 
 
 class Inside:
@@ -63,6 +69,8 @@ def graph(what: str, inside: Inside) -> Agent:
         inside.given += state["messages"]
         if what == "questions":
             interrupt("sure?")
+        if what == "sign-in":
+            interrupt({"auth": "sign in"})
         if what == "cancel":
             await inside.work_on()
         return {"messages": [await streaming("one two").ainvoke(state["messages"])]}
@@ -76,18 +84,23 @@ def model(what: str, inside: Inside) -> Agent:
         """Work without end."""
         return str(await inside.work_on())
 
-    called = {"questions": "work", "artifacts": "work", "cancel": "endlessly"}.get(what)
+    called = {"questions": "work", "sign-in": "sign_in", "artifacts": "work", "cancel": "endlessly"}.get(what)
     replies = [calling(called), AIMessage("one two")] if called else [AIMessage("one two")]
     asks = [HumanInTheLoopMiddleware({"work": True})] if what == "questions" else []
     scripted = streaming(*replies)
     inside.given = scripted.asked
-    made = create_agent(scripted, [work, endlessly], middleware=asks, checkpointer=SAVER)
+    made = create_agent(scripted, [work, sign_in, endlessly], middleware=asks, checkpointer=SAVER)
     return graph_agent(made)
+
+
+ENDINGS = {"sign-in": {"auth": "sign in"}, "reply": {"reply": "hi"}, "reject": {"reject": "no"}}
 
 
 def custom(what: str, inside: Inside) -> Agent:
     async def answer(prompt: str, message: Message, prefill_messages: list[Any]) -> Any:
         inside.given.append(message)
+        if what in ENDINGS:
+            yield ENDINGS[what]
         yield "one "
         yield ARTIFACT
         if what == "cancel":
@@ -143,6 +156,21 @@ async def asks(adapter: str) -> bool:
     return isinstance(events[-1], Interrupt)
 
 
+async def asks_for_a_sign_in(adapter: str) -> bool:
+    events = await said(MAKERS[adapter]("sign-in", Inside()), turn("hi", thread=f"{adapter} signs in"))
+    return isinstance(events[-1], Interrupt) and events[-1].auth
+
+
+async def replies(adapter: str) -> bool:
+    events = await said(MAKERS[adapter]("reply", Inside()), turn("hi", thread=f"{adapter} replies"))
+    return isinstance(events[-1], Reply)
+
+
+async def rejects(adapter: str) -> bool:
+    events = await said(MAKERS[adapter]("reject", Inside()), turn("hi", thread=f"{adapter} rejects"))
+    return isinstance(events[-1], Rejected)
+
+
 async def makes_artifacts(adapter: str) -> bool:
     events = await said(MAKERS[adapter]("artifacts", Inside()), turn("hi", thread=f"{adapter} makes"))
     return any(isinstance(event, ArtifactMade) for event in events)
@@ -192,6 +220,9 @@ PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {
     "the host's history is seeded": is_seeded,
     "the answer is told while it grows": is_streamed,
     "it can ask the caller": asks,
+    "it can ask for a sign-in": asks_for_a_sign_in,
+    "it can answer without a task": replies,
+    "it can reject a task": rejects,
     "it can make artifacts": makes_artifacts,
     "it can take files": takes_files,
     "a cancel stops the work": stops,

@@ -186,9 +186,12 @@ def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
         timeout: 7
         artifacts: append
         session_id: two
+        direct_messages: true
     """
     (served,) = load(text).served()
-    assert served.target == Target(name="demo", adapter="custom", target="c:d", session_id="two", timeout_s=7.0)
+    assert served.target == Target(
+        name="demo", adapter="custom", target="c:d", session_id="two", timeout_s=7.0, direct_messages=True
+    )
     assert served.artifacts == "append"
     assert served.profile == Profile(
         name="Demo",
@@ -217,7 +220,10 @@ def test_a_flag_for_the_target_wins_over_the_agents_own(load: Load) -> None:
 @pytest.mark.parametrize(
     ("ephemeral", "configured", "kept"),
     [
+        (False, "data", "sqlite"),
         (False, "sqlite", "sqlite"),
+        (True, "data", "memory"),
+        (True, "postgres", "memory"),
         (True, "sqlite", "memory"),
         (True, "memory", "memory"),
         (True, "none", "none"),

@@ -1,3 +1,4 @@
+from datetime import date
 from typing import Any
 
 import pytest
@@ -5,7 +6,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from llamon_agent.config_values import (
     AgentName,
+    ExtensionUri,
     HostPort,
+    JsonObject,
+    KeyId,
     Mode,
     PublicUrl,
     RpcPath,
@@ -22,6 +26,9 @@ FITS: list[tuple[Any, list[Any]]] = [
     (AgentName, ["demo", "a", "0-a_b", "a" * 63]),
     (Mode, ["text/plain", "Image/PNG", "image/*", "*/*", "application/vnd.acme.v1+json"]),
     (Seconds, [0.1, 1, 86_400]),
+    (ExtensionUri, ["urn:llamon-agent:x:v1", "https://a.example/x?y=1#z"]),
+    (KeyId, ["main", "2026-01_a.b", "k" * 128]),
+    (JsonObject, [{}, {"a": [None, True, 1.5, -(2**53) + 1, {"b": "x"}]}]),
 ]
 FITS_NOT: list[tuple[Any, list[Any]]] = [
     (HostPort, ["", "8000", ":8000", "localhost", "h:65536", "h:-1", "::1:8000", "h o:1", "http://h:1", "h:1\n"]),
@@ -34,6 +41,9 @@ FITS_NOT: list[tuple[Any, list[Any]]] = [
     (Mode, ["", "text", "*", "*/png", "image/", "im*/png", "text/plain; charset=utf-8", "a/b/c"]),
     (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n"]),
     (Seconds, [0, -1, 86_401, float("inf"), float("nan")]),
+    (ExtensionUri, ["", "x", "urn:", "urn:a b", "urn:a,b", ":x", "urn:a\n", "urn:\u00e9"]),
+    (KeyId, ["", "a b", "k" * 129, "a\n"]),
+    (JsonObject, [{"a": float("nan")}, {"a": [{"b": 2**53}]}, {1: 2}, {"a": {1: 2}}, {"a": date(2026, 1, 1)}, []]),
 ]
 
 

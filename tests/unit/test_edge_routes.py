@@ -9,7 +9,7 @@ from tests.unit.inbound.a2a.edges import call, message_03
 
 from llamon_agent.config import A2aConfig, EdgeConfig
 from llamon_agent.domain.events import Complete
-from llamon_agent.edge_routes import Offered, agent_path, edge_routes
+from llamon_agent.edge_routes import Backing, Offered, agent_path, edge_surface
 from llamon_agent.runs.ports import Runtime
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -28,7 +28,8 @@ async def site(
     runtimes = {one.target.name: Runtime(one.target, ScriptedAgent([Complete(text="done")])) for one in served}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
         offered = Offered(agents=[(one, one.profile) for one in served], defaults=defaults, gone=gone)
-        app = Starlette(routes=edge_routes(config.a2a, offered, runs, started_s=1_764_500_000.0))
+        backing = Backing(runs=runs, started_s=1_764_500_000.0)
+        app = Starlette(routes=edge_surface(config.a2a, offered, backing).routes)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://edge") as http:
             yield http
 

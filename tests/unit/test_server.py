@@ -123,3 +123,21 @@ def test_a_port_that_is_taken_is_told_with_the_remedy() -> None:
             pass
     assert isinstance(listener, socket.socket)
     assert listener.fileno() == -1
+
+
+async def test_a_stopping_server_says_so_before_its_runs_are_ended() -> None:
+    said: list[str] = []
+
+    async def draining() -> None:
+        said.append("draining")
+
+    class Runs(RunService):
+        async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
+            said.append("the runs end")
+
+    runs = Runs(MemoryTaskStore(), {}, clock=lambda: 0, new_id=lambda: "id")
+    with listening("127.0.0.1", 0) as listener:
+        server = Server(Starlette(), runs, lambda _port: server.stop(), draining)
+        async with asyncio.timeout(5):
+            await server.serve(sockets=[listener])
+    assert said == ["draining", "the runs end"]

@@ -1,25 +1,37 @@
-"""The words in which an agent makes an artifact, whichever adapter drives it.
+"""The words in which an agent makes an artifact, or a reply of parts, whichever adapter drives it.
 
-    {"artifact": {"name": "report", "description": "...", "parts": [
+    {"artifact": {"name": "report", "description": "...", "metadata": {...}, "parts": [
         {"text": "..."},
         {"data": <any JSON>},
         {"bytes": <bytes, or base64>, "media_type": "image/png", "filename": "chart.png"},
         {"url": "https://...", "media_type": "application/pdf"}]}}
 
-Each part has exactly one of text, data, bytes and url; media_type and filename may stand beside any of them. Base64 may
-be standard or URL-safe, padded or not.
+Each part has exactly one of text, data, bytes and url; media_type, filename and metadata may stand beside any of them.
+Base64 may be standard or URL-safe, padded or not.
+
+With an `id` of the agent's own an artifact can be replaced, by another one of that id, or come in pieces: `append` puts
+the parts behind those that it has, and `last`, true unless said otherwise, that nothing follows.
+
+    {"artifact": {"id": "log", "name": "log", "parts": [{"text": "one "}], "last": False}}
+    {"artifact": {"id": "log", "parts": [{"text": "two"}], "append": True}}
+
+A reply has `parts` and maybe `metadata`.
 """
 
 import binascii
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import ArtifactMade
-from llamon_agent.domain.message import Data, Part, Raw, Text, Url
+from llamon_agent.domain.events import ArtifactMade, Reply
+from llamon_agent.domain.message import Data, Metadata, Part, Raw, Text, Url
 from llamon_agent.domain.task import Artifact
+
+E = TypeVar("E", ArtifactMade, Reply)
+K = TypeVar("K")
 
 _KINDS = ("text", "data", "raw", "url")
 
@@ -35,40 +47,66 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str | msgspec.UnsetType = msgspec.UNSET
     media_type: str | None = None
     filename: str | None = None
+    metadata: Metadata | None = None
 
 
 class _Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: list[_Part]
+    id: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     name: str | None = None
     description: str | None = None
+    metadata: Metadata | None = None
+    append: bool = False
+    last: bool = True
+
+
+class _Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    parts: list[_Part]
+    metadata: Metadata | None = None
 
 
 def read_artifact(value: object, *, new_id: str) -> ArtifactMade:
-    """The artifact in what stands under the key `artifact`.
+    """The artifact, or the piece of one, in what stands under the key `artifact`.
 
     Raises: AgentError that says what is wrong with it.
     """
-    try:
-        made = msgspec.convert(value, _Artifact)
-    except msgspec.ValidationError as exc:
-        found = _PATH.search(str(exc))
-        raise AgentError(f"The agent made an artifact that is not valid{f' at {found[1]}' if found else ''}.") from exc
-    if not made.parts:
-        raise AgentError("The agent made an artifact without parts.")
-    parts = tuple([_part(part, place) for place, part in enumerate(made.parts)])
-    return artifact_made(Artifact(artifact_id=new_id, parts=parts, name=made.name, description=made.description))
+    made = _read(value, _Artifact, "an artifact")
+    if made.id is None and (made.append or not made.last):
+        raise AgentError("The agent made a piece of an artifact without an id.")
+    artifact = Artifact(
+        artifact_id=made.id or new_id,
+        parts=_parts(made.parts, "an artifact"),
+        name=made.name,
+        description=made.description,
+        metadata=json_of(made.metadata),
+    )
+    return sendable(ArtifactMade(artifact=artifact, append=made.append, last=made.last), "an artifact")
+
+
+def read_reply(value: object) -> Reply:
+    """The reply in what stands under the key `reply`, where it is no text.
+
+    Raises: AgentError that says what is wrong with it.
+    """
+    made = _read(value, _Reply, "a reply")
+    return sendable(Reply(parts=_parts(made.parts, "a reply"), metadata=json_of(made.metadata)), "a reply")
 
 
 def artifact_made(artifact: Artifact) -> ArtifactMade:
-    """The event of an artifact that a store and a wire can carry.
+    """The event of an artifact that a store and a wire can carry. Raises: AgentError: see `sendable`."""
+    return sendable(ArtifactMade(artifact=artifact), "an artifact")
+
+
+def sendable(event: E, what: str) -> E:
+    """An event that a store and a wire can carry.
 
     Raises: AgentError: it holds a value that is no JSON, or a lone surrogate, which no encoding has (RFC 3629 §3).
     """
     try:
-        msgspec.json.encode(artifact)
+        msgspec.json.encode(event)
     except (TypeError, ValueError, RecursionError) as exc:
-        raise AgentError("The agent made an artifact that cannot be sent.") from exc
-    return ArtifactMade(artifact=artifact)
+        raise AgentError(f"The agent made {what} that cannot be sent.") from exc
+    return event
 
 
 def json_of(value: object) -> Any:
@@ -79,26 +117,44 @@ def json_of(value: object) -> Any:
         raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
 
 
-def _part(part: _Part, place: int) -> Part:
-    match [(kind, value) for kind in _KINDS if (value := getattr(part, kind)) is not msgspec.UNSET]:
-        case [("text", value)]:
-            return Text(text=value, media_type=part.media_type, filename=part.filename)
-        case [("data", value)]:
-            return Data(data=json_of(value), media_type=part.media_type, filename=part.filename)
-        case [("raw", value)]:
-            return Raw(data=_bytes(value, place), media_type=part.media_type, filename=part.filename)
-        case [("url", value)]:
-            return Url(url=value, media_type=part.media_type, filename=part.filename)
-    raise AgentError(
-        f"The agent made an artifact that is not valid at parts[{place}]: exactly one of text, data, bytes, url."
+def _read(value: object, kind: type[K], what: str) -> K:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as exc:
+        found = _PATH.search(str(exc))
+        raise AgentError(f"The agent made {what} that is not valid{f' at {found[1]}' if found else ''}.") from exc
+
+
+def _parts(parts: Sequence[_Part], what: str) -> tuple[Part, ...]:
+    if not parts:
+        raise AgentError(f"The agent made {what} without parts.")
+    return tuple(
+        [_part(part, f"The agent made {what} that is not valid at parts[{at}]") for at, part in enumerate(parts)]
     )
 
 
-def _bytes(value: object, place: int) -> bytes:
+def _part(part: _Part, problem: str) -> Part:
+    extras: dict[str, Any] = {
+        "media_type": part.media_type,
+        "filename": part.filename,
+        "metadata": json_of(part.metadata),
+    }
+    match [(kind, value) for kind in _KINDS if (value := getattr(part, kind)) is not msgspec.UNSET]:
+        case [("text", value)]:
+            return Text(text=value, **extras)
+        case [("data", value)]:
+            return Data(data=json_of(value), **extras)
+        case [("raw", value)]:
+            return Raw(data=_bytes(value, f"{problem}.bytes."), **extras)
+        case [("url", value)]:
+            return Url(url=value, **extras)
+    raise AgentError(f"{problem}: exactly one of text, data, bytes, url.")
+
+
+def _bytes(value: object, problem: str) -> bytes:
     """A file's bytes, however they are given. Raises: AgentError."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    problem = f"The agent made an artifact that is not valid at parts[{place}].bytes."
     if not isinstance(value, str):
         raise AgentError(problem)
     text = value.translate(_STANDARD)

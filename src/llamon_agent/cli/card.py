@@ -1,14 +1,16 @@
 """`llamon card`: what an agent says of itself."""
 
 import asyncio
+from typing import Annotated
 
 import msgspec
+from cyclopts import Parameter
 
 from llamon_agent.cli.address import Card, read_card
 from llamon_agent.cli.client import fetch_card
-from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.options import AsJson, Token
-from llamon_agent.cli.screen import Screen
+from llamon_agent.cli.exits import Exit, Usage
+from llamon_agent.cli.options import AsJson, Switch, Token
+from llamon_agent.cli.screen import Screen, complain
 
 
 def card(
@@ -16,9 +18,11 @@ def card(
     /,
     *,
     token: Token = None,
+    verify: Switch = False,
+    jwks: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show an agent's card.
+    """Show an agent's card, or verify who signed it.
 
     Parameters
     ----------
@@ -26,9 +30,17 @@ def card(
         The agent: its origin, its card's URL or the URL that takes its calls.
     token
         The bearer token, where even the card needs one.
+    verify
+        Say which of the card's signatures hold; the exit code is 1 if none does, or if one is broken.
+    jwks
+        The keys to verify by: a file or a URL. Without it, those that the card names at the agent's own origin.
     as_json
-        Print the card as it is served.
+        Print the card as it is served; with --verify, what became of its signatures.
     """
+    if verify:
+        return asyncio.run(_verify(url, token, jwks, as_json=as_json))
+    if jwks:
+        raise Usage("--jwks names the keys for --verify; give both")
     found = asyncio.run(fetch_card(url, token))
     screen = Screen()
     if as_json:
@@ -36,6 +48,21 @@ def card(
     else:
         screen.line("\n".join(card_lines(read_card(found, url))))
     return Exit.OK
+
+
+async def _verify(url: str, token: str | None, jwks: str | None, *, as_json: bool) -> Exit:
+    from llamon_agent.cli.card_check import check, check_line, is_signed
+
+    found = await fetch_card(url, token)
+    told, checked, screen = read_card(found, url), await check(found, url, jwks), Screen()
+    holds = is_signed(checked)
+    if as_json:
+        screen.json(msgspec.json.encode({"holds": holds, "signatures": checked}).decode())
+    else:
+        screen.line("\n".join([f"{told.name} {told.version}".rstrip(), *(f"  {check_line(one)}" for one in checked)]))
+    if not holds:
+        complain("The card's signatures do not hold." if checked else "The card is not signed.")
+    return Exit.OK if holds else Exit.ENDED_BADLY
 
 
 def card_lines(card: Card) -> list[str]:

@@ -145,6 +145,12 @@ async def fetch_card(url: str, token: str | None) -> bytes:
     return found
 
 
+async def fetch_public(url: str) -> bytes:
+    """What is at a URL, asked for without a token. Raises: Usage, Unreached."""
+    async with _http(read_address(url), None) as http, _exchange(http, "GET", url, timeout=_PATIENCE_S) as response:
+        return await response.aread()
+
+
 def _http(address: Address, token: str | None) -> httpx2.AsyncClient:
     """Redirects are not followed, so that a token stays where it was sent. A proxy is no way to one's own machine."""
     if token is not None and not (token.isascii() and token.isprintable()):

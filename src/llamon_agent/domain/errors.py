@@ -41,9 +41,16 @@ class UnknownMethod(CallerError):
 
 
 class BadParams(CallerError):
-    """Params that the method does not take. Source: JSON-RPC 2.0 §5.1 (-32602)."""
+    """Params that the method does not take. Shape: field is the path of the one that is wrong, where it is one.
+
+    Source: JSON-RPC 2.0 §5.1 (-32602).
+    """
 
     public = "The parameters are not valid."
+
+    def __init__(self, public: str | None = None, *, field: str | None = None) -> None:
+        self.field = field
+        super().__init__(public)
 
 
 class TaskNotFound(CallerError):
@@ -68,6 +75,12 @@ class UnsupportedOperation(CallerError):
     """Something that cannot be done, or not with the task as it is. Source: A2A 1.0 §3.3.2."""
 
     public = "This agent does not support that operation."
+
+
+class StreamingNotSupported(UnsupportedOperation):
+    """A stream of an agent that does not claim to stream. Source: A2A 1.0 §3.1.2."""
+
+    public = "This agent does not stream; send the message without streaming."
 
 
 class TaskHasEnded(UnsupportedOperation):
@@ -98,6 +111,12 @@ class ExtendedCardNotConfigured(CallerError):
     """A card for those who signed in was asked for. Source: A2A 1.0 §3.3.2."""
 
     public = "This agent has no extended card."
+
+
+class ExtensionSupportRequired(CallerError):
+    """The agent requires an extension that the caller does not name. Source: A2A 1.0 §3.3.4."""
+
+    public = "This agent requires an extension that the request does not name."
 
 
 class VersionNotSupported(CallerError):

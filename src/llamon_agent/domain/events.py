@@ -55,9 +55,15 @@ class Delta(_RunEvent, frozen=True, tag="delta"):
 
 
 class ArtifactMade(_RunEvent, frozen=True, tag="artifact"):
-    """A whole artifact beside the answer's text: files, data, several texts."""
+    """An artifact beside the answer's text (files, data, several texts), or a piece of one.
+
+    Shape: `append` puts the parts behind those of the artifact with the same id, whose name and metadata stay; else one
+           of the same id is replaced. `last` says that nothing follows; without it, the run's end closes the artifact.
+    """
 
     artifact: Artifact
+    append: bool = False
+    last: bool = True
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,23 +79,41 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
-    """The run pauses for an answer. `text` asks all the questions in words."""
+    """The run pauses for an answer. `text` asks all the questions in words; `auth` says that a sign-in is asked for."""
 
     text: str
     questions: tuple[Question, ...]
     auth: bool = False
 
     @classmethod
-    def of(cls, asked: Any, question_id: str) -> "Interrupt":
+    def of(cls, asked: Any, question_id: str, *, auth: bool = False) -> "Interrupt":
         """One question in an agent's own words: a text as it is, any other JSON value as it is written."""
         text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
-        return cls(text=text, questions=(Question(id=question_id, value=asked),))
+        return cls(text=text, questions=(Question(id=question_id, value=asked),), auth=auth)
 
 
 class Complete(_RunEvent, frozen=True, tag="complete"):
     """The run is done. `text` is the whole answer where the agent knows it; None: the deltas were the answer."""
 
     text: str | None = None
+
+
+class Reply(_RunEvent, frozen=True, tag="reply"):
+    """The whole answer as a message. Where the agent's configuration allows it, a new message whose run says nothing
+    before its reply is answered without a task; anywhere else the task is done, and the parts are its answer.
+
+    Shape: at least one part; metadata is the message's, or the answer artifact's.
+    Source: A2A 1.0 §3.1.1 (a Task or a Message).
+    """
+
+    parts: tuple[Part, ...]
+    metadata: Metadata | None = None
+
+
+class Rejected(_RunEvent, frozen=True, tag="rejected"):
+    """The agent does not take the task. `public` is for the caller: text that its author wrote for one."""
+
+    public: str
 
 
 class Error(_RunEvent, frozen=True, tag="error"):
@@ -106,10 +130,16 @@ class NodeLost(_RunEvent, frozen=True, tag="node_lost"):
     """The node that executed the run is gone."""
 
 
-AgentEvent = Started | Progress | Delta | ArtifactMade | Interrupt | Complete
-"""What an agent itself may say. It raises AgentError to fail; being closed is being cancelled."""
+AgentEnding = Interrupt | Complete | Reply | Rejected
+"""How an agent itself may end its run. It raises AgentError to fail; being closed is being cancelled."""
 
-RunEvent = AgentEvent | Error | Cancelled | NodeLost
+AgentEvent = Started | Progress | Delta | ArtifactMade | AgentEnding
+"""What an agent itself may say."""
+
+Outcome = AgentEnding | Error | Cancelled | NodeLost
+"""How a run ends."""
+
+RunEvent = AgentEvent | Outcome
 
 
 class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +153,7 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact grew, or is whole.
 
     Shape: parts are this update's own parts; append says that they go behind what the artifact has; last says that the
-           artifact is complete, and then `whole` is all of it.
+           artifact is complete. `whole` is all of it so far, with its name; the last update has it at the latest.
     Source: A2A 1.0 §4.2.2 (TaskArtifactUpdateEvent).
     """
 

@@ -1,5 +1,7 @@
 """An agent's card before any dialect."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from llamon_agent.domain.message import JSON, TEXT
@@ -36,8 +38,40 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     url: str
 
 
+class Extension(msgspec.Struct, frozen=True, kw_only=True):
+    """Something beyond A2A that an agent speaks. Source: A2A 1.0 §4.4.4 (AgentExtension).
+
+    Shape: params is JSON, for the extension's own document to explain.
+    """
+
+    uri: str
+    description: str = ""
+    required: bool = False
+    params: Mapping[str, object] = {}
+
+
+HISTORY_SEEDING = Extension(
+    uri="urn:llamon-agent:history-seeding:v1",
+    description="Starts an empty conversation with the host's past messages, sent in metadata.history.",
+    params={"maxTurns": 10, "metadataKey": "history"},
+)
+"""What every agent here speaks; docs/extensions/history-seeding.md is its document."""
+
+
+class Addition(msgspec.Struct, frozen=True, kw_only=True):
+    """What the card for authenticated callers says on top: another description, more skills."""
+
+    description: str | None = None
+    skills: tuple[Skill, ...] = ()
+    documentation_url: str | None = None
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card says of an agent, without addresses. Source: A2A 1.0 §4.4.1 (AgentCard)."""
+    """What a card says of an agent, without addresses. Source: A2A 1.0 §4.4.1 (AgentCard).
+
+    Shape: push says whether webhooks are told of tasks; bearer, whether callers need a token; addition is None where
+           there is no extended card.
+    """
 
     name: str
     description: str
@@ -49,3 +83,19 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     input_modes: tuple[str, ...] = INPUT_MODES
     output_modes: tuple[str, ...] = OUTPUT_MODES
     bearer: bool = False
+    streaming: bool = True
+    push: bool = False
+    extensions: tuple[Extension, ...] = (HISTORY_SEEDING,)
+    addition: Addition | None = None
+
+
+def extended(profile: Profile) -> Profile:
+    """What the extended card says: the profile with its addition, whose skills win over those of the same id."""
+    addition = profile.addition or Addition()
+    skills = {skill.id: skill for skill in (*profile.skills, *addition.skills)}
+    return msgspec.structs.replace(
+        profile,
+        description=addition.description or profile.description,
+        skills=tuple(skills.values()),
+        documentation_url=addition.documentation_url or profile.documentation_url,
+    )

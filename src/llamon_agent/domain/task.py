@@ -60,6 +60,21 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extensions: tuple[str, ...] = ()
 
 
+def extended(artifact: Artifact, parts: Sequence[Part]) -> Artifact:
+    """The artifact with more parts behind its own; text goes on in the text part that it ended with, if both are alike.
+
+    Shape: alike is whatever differs in the text only.
+    """
+    grown = list(artifact.parts)
+    for part in parts:
+        last = grown[-1] if grown else None
+        if isinstance(part, Text) and isinstance(last, Text) and msgspec.structs.replace(last, text=part.text) == part:
+            grown[-1] = msgspec.structs.replace(last, text=last.text + part.text)
+        else:
+            grown.append(part)
+    return msgspec.structs.replace(artifact, parts=tuple(grown))
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One unit of work and all that is known of it.
 

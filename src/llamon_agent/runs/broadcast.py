@@ -11,7 +11,7 @@ import asyncio
 
 from llamon_agent.domain.errors import Gone
 from llamon_agent.domain.events import ArtifactUpdate, Update
-from llamon_agent.domain.message import Text
+from llamon_agent.domain.message import Part, Raw, Text
 
 _UPDATE_BYTES = 200
 """What an update costs beside its text, about."""
@@ -19,8 +19,14 @@ _UPDATE_BYTES = 200
 
 def _size_bytes(update: Update) -> int:
     if isinstance(update, ArtifactUpdate):
-        return _UPDATE_BYTES + sum(len(part.text) if isinstance(part, Text) else 1024 for part in update.parts)
+        return _UPDATE_BYTES + sum([_part_bytes(part) for part in update.parts])
     return _UPDATE_BYTES
+
+
+def _part_bytes(part: Part) -> int:
+    if isinstance(part, Text):
+        return len(part.text)
+    return len(part.data) if isinstance(part, Raw) else 1024
 
 
 class Broadcast:

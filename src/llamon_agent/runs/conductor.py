@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from llamon_agent.domain.causes import with_cause
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
-from llamon_agent.domain.events import Cancelled, Error
+from llamon_agent.domain.events import Cancelled, Error, Outcome, Reply
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.decisions import Outcome
 from llamon_agent.runs.hearing import hear_out
 from llamon_agent.runs.ports import Limits
 from llamon_agent.runs.recorder import Recorder, to_its_end
@@ -128,27 +127,42 @@ class Conductor:
         self._group.create_task(self._end_run(run, run.stopping or Cancelled()))
 
     async def _end_run(self, run: Run, outcome: Outcome) -> None:
-        """Record and tell the end, trying again while the store is away; then let the next run of the context go."""
+        """Record and tell the end; then let the next run of the context go."""
         try:
-            for pause_s in (*self._limits.record_again_s, None):
-                try:
-                    return await self._recorder.end(run, outcome)
-                except BackendError as exc:
-                    if pause_s is None or self.closing or isinstance(exc, Conflict):
-                        return self._lose(run, exc)
-                task = run.live.task
-                logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
-                await asyncio.sleep(pause_s)
+            if run.opening is not None:
+                if isinstance(outcome, Reply) and not run.opening.done():
+                    run.open(run.live.message_of(outcome))
+                    return run.end(None)
+                await self._recorder.open(run)  # also for a reply that nobody waits for: it must not be lost
+            await self._record_end(run, outcome)
+        except BackendError as exc:
+            self._lose(run, exc)
         except Exception:
             logger.exception("task %s: the run broke at its end", run.live.task.id, extra=run.live.task.log_ids)
             self._lose(run, BackendError())
         finally:
             self._release(run)
 
+    async def _record_end(self, run: Run, outcome: Outcome) -> None:
+        """Record and tell the end, trying again while the store is away. Raises: BackendError."""
+        if run.live.lost is not None:  # its task never came to be, and the submission was refused
+            run.end(None)
+            return
+        for pause_s in (*self._limits.record_again_s, None):
+            try:
+                await self._recorder.end(run, outcome)
+                return
+            except BackendError as exc:
+                if pause_s is None or self.closing or isinstance(exc, Conflict):
+                    raise
+            task = run.live.task
+            logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
+            await asyncio.sleep(pause_s)
+
     def _lose(self, run: Run, exc: BackendError) -> None:
         """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it."""
         task = run.live.task
         logger.error("task %s: its end could not be recorded", task.id, exc_info=exc, extra=task.log_ids)
-        run.live.lost = exc
+        run.refuse(exc)
         run.live.broadcast.close()
         run.end(None)

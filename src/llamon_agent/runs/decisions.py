@@ -12,17 +12,27 @@ from llamon_agent.domain.errors import (
     TaskIsBusy,
     TaskNotCancelable,
 )
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
+from llamon_agent.domain.events import (
+    Cancelled,
+    Complete,
+    Error,
+    Interrupt,
+    NodeLost,
+    Outcome,
+    Question,
+    Rejected,
+    Reply,
+)
 from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.ports import RunRequest, Target, Turn
 
-Outcome = Interrupt | Complete | Error | Cancelled | NodeLost
-"""How a run ends."""
-
 NODE_LOST = "The node that was working on this task is gone."
+
+_REASONED = frozenset({TaskState.FAILED, TaskState.REJECTED})
+"""The ends whose reason is told."""
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -134,7 +144,7 @@ def begun(task: Task, answer: Message, now_ms: int) -> Task:
 
 
 def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) -> Task:
-    """The task after its run: its new status, and for a failure the reason as the last message of history.
+    """The task after its run: its new status, and the reason of a failure or a refusal as the last message of history.
 
     Raises: Conflict: the task is in a state that this end may not follow.
 
@@ -144,7 +154,7 @@ def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) 
     if not may_follow(task.status.state, state):
         raise Conflict
     history = task.history
-    if state is TaskState.FAILED and message is not None:
+    if state in _REASONED and message is not None:
         history = (*history, message)
     return msgspec.structs.replace(
         task,
@@ -156,7 +166,7 @@ def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) 
 
 def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple[TaskState, Message | None]:
     match outcome:
-        case Complete():
+        case Complete() | Reply():
             return TaskState.COMPLETED, None
         case Cancelled():
             return TaskState.CANCELED, None
@@ -164,9 +174,24 @@ def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple
             return TaskState.FAILED, agent_message(task, public, new_id)
         case NodeLost():
             return TaskState.FAILED, agent_message(task, NODE_LOST, new_id)
+        case Rejected(public=public):
+            return TaskState.REJECTED, agent_message(task, public, new_id)
         case Interrupt(text=text, questions=questions, auth=auth):
             state = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
             return state, agent_message(task, text, new_id, questions)
+
+
+def direct_message(task: Task, reply: Reply, message_id: str) -> Message:
+    """A reply that stands for a task, which there never was: its metadata says what became of the history, as the
+    task's would have.
+    """
+    return Message(
+        message_id=message_id,
+        role=Role.AGENT,
+        parts=reply.parts,
+        context_id=task.context_id,
+        metadata={**(task.metadata or {}), **(reply.metadata or {})} or None,
+    )
 
 
 def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: Sequence[Question] = ()) -> Message:

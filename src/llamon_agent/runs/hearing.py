@@ -2,8 +2,7 @@
 
 import asyncio
 
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost
-from llamon_agent.runs.decisions import Outcome
+from llamon_agent.domain.events import Complete, Outcome, Started
 from llamon_agent.runs.ports import Runtime, Turn
 from llamon_agent.runs.recorder import Recorder, to_its_end
 from llamon_agent.runs.run import Run
@@ -15,6 +14,8 @@ _EVENTS_PER_BREATH = 64
 async def hear_out(run: Run, turn: Turn, runtime: Runtime, recorder: Recorder, *, snapshot_every_s: float) -> Outcome:
     """Give the agent its turn, and tell the run's task what it says; how it ends.
 
+    A run that is opening is a task as soon as it says anything, beside that it has started and how it ends.
+
     Raises: what the agent raises. Cancelling closes the agent's generator first.
     """
     loop = asyncio.get_running_loop()
@@ -25,8 +26,10 @@ async def hear_out(run: Run, turn: Turn, runtime: Runtime, recorder: Recorder, *
         async for event in events:
             if run.stopping is not None:
                 return run.stopping
-            if isinstance(event, Complete | Interrupt | Error | Cancelled | NodeLost):
+            if isinstance(event, Outcome):
                 return event
+            if run.opening is not None and not isinstance(event, Started):
+                await to_its_end(recorder.open(run))
             run.live.hear(event)
             count += 1
             if count % _EVENTS_PER_BREATH == 0:

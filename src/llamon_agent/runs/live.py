@@ -10,33 +10,40 @@ from collections.abc import Sequence
 
 import msgspec
 
-from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
     ArtifactUpdate,
+    Complete,
     Delta,
+    Interrupt,
+    Outcome,
     Progress,
+    Reply,
     Started,
     StatusUpdate,
     Update,
 )
-from llamon_agent.domain.message import Metadata, Text, sound
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.message import Message, Metadata, Text, sound
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, extended
 from llamon_agent.runs.answer import Answer, Piece
 from llamon_agent.runs.broadcast import Broadcast
-from llamon_agent.runs.decisions import agent_message
+from llamon_agent.runs.decisions import agent_message, direct_message
 from llamon_agent.runs.ports import Clock, NewId
 
 _FLUSH_AFTER_S = 0.05
 """How long a piece of text is held back at most; no reader notices it."""
 
 _INCOMPLETE = {"incomplete": True}
-"""The metadata of an answer that ended in the middle."""
+"""The metadata of an answer, or of another artifact, that ended in the middle."""
 
 
 class LiveTask:
-    """One task in this process. The run service owns it and is the only one who changes it."""
+    """One task in this process. The run service owns it and is the only one who changes it.
+
+    Shape: saved_seq is the seq of the task in the store, 0 as long as it is not there.
+    """
 
     def __init__(self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId) -> None:
         self.task = task
@@ -46,6 +53,7 @@ class LiveTask:
         self.broadcast = Broadcast(task.seq, window_bytes=window_bytes)
         self._answer = Answer("")
         self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
+        self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
         self._flush: asyncio.TimerHandle | None = None
         self._clock = clock
         self._new_id = new_id
@@ -66,7 +74,10 @@ class LiveTask:
         return msgspec.structs.replace(self.task, seq=self.broadcast.seq, artifacts=artifacts)
 
     def hear(self, event: AgentEvent) -> None:
-        """Take one event of the run, other than the one that ends it, and tell the readers."""
+        """Take one event of the run, other than the one that ends it, and tell the readers.
+
+        Raises: AgentError: it makes an artifact that is none.
+        """
         if type(event) is Delta:
             self._tell(self._answer.add(sound(event.text), restart=event.restart))
             if self._answer.holds and self._flush is None:
@@ -76,27 +87,36 @@ class LiveTask:
         match event:
             case Progress(text=text):
                 self._note(text)
-            case ArtifactMade(artifact=artifact):
-                self._put(artifact)
+            case ArtifactMade():
+                self._put(event)
             case Started(history=outcome) if outcome is not None:
                 metadata = {**(self.task.metadata or {}), "history": msgspec.structs.asdict(outcome)}
                 self.task = msgspec.structs.replace(self.task, metadata=metadata)
             case _:
                 pass
 
-    def closing(self, final: str | None, *, complete: bool) -> tuple[Task, list[Update]]:
+    def closing(self, outcome: Outcome) -> tuple[Task, list[Update]]:
         """The task with its whole answer, and what is then still to be told of it. Nothing is true before `recorded`.
 
-        Shape: final is the whole answer where the agent gave it; not complete marks the artifact as cut off.
+        Shape: the answer first, then each artifact that was left open; where the run did not come to its end, they are
+               marked as cut off.
         """
         self._cancel_flush()
-        final = self._answer.text if final is None else sound(final)
-        piece = self._answer.closing(final)
-        if piece is None:
-            return self.task, []
-        whole = self._artifact(final, metadata=None if complete else _INCOMPLETE)
-        task = msgspec.structs.replace(self.task, artifacts=self._with_answer(whole))
-        return task, [self._update(piece, self._answer.artifact_id, whole)]
+        marks = None if isinstance(outcome, Complete | Interrupt | Reply) else _INCOMPLETE
+        artifacts, updates = self.task.artifacts, list[Update]()
+        if (answer := self._answered(outcome, marks)) is not None:
+            whole, update = answer
+            artifacts = self._with_answer(whole)
+            updates.append(update)
+        closed = {each.artifact_id: _marked(each, marks) for each in artifacts if each.artifact_id in self._open}
+        first = self.broadcast.seq + len(updates) + 1
+        updates += [_whole_update(each, seq, last=True) for seq, each in enumerate(closed.values(), first)]
+        artifacts = tuple([closed.get(each.artifact_id, each) for each in artifacts])
+        return msgspec.structs.replace(self.task, artifacts=artifacts), updates
+
+    def message_of(self, reply: Reply) -> Message:
+        """The reply as the message that is told instead of this task."""
+        return direct_message(self.task, reply, self._new_id())
 
     def recorded(self, task: Task, updates: Sequence[Update]) -> None:
         """The store has `task`: now it is true, and the readers hear how it came to be."""
@@ -104,25 +124,31 @@ class LiveTask:
         self.saved_seq = task.seq
         if task.is_settled:
             self._answer = Answer("")
+            self._open.clear()
         for update in updates:
             self.broadcast.publish(update)
 
     def catch_up(self) -> list[Update]:
         """What a reader needs that fell out of the window: every artifact whole, and the status."""
         now = self.snapshot()
-        growing = self._answer.artifact_id
+        growing = {self._answer.artifact_id, *self._open}
         updates: list[Update] = [
-            ArtifactUpdate(
-                seq=now.seq,
-                artifact_id=artifact.artifact_id,
-                parts=artifact.parts,
-                append=False,
-                last=artifact.artifact_id != growing,
-                whole=artifact,
-            )
-            for artifact in now.artifacts
+            _whole_update(artifact, now.seq, last=artifact.artifact_id not in growing) for artifact in now.artifacts
         ]
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
+
+    def _answered(self, outcome: Outcome, marks: Metadata | None) -> tuple[Artifact, ArtifactUpdate] | None:
+        """The whole answer, and what is still to be told of it; None where there is none."""
+        if isinstance(outcome, Reply):
+            whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
+            return whole, _whole_update(whole, self.broadcast.seq + 1, last=True)
+        final = outcome.text if isinstance(outcome, Complete) else None
+        final = self._answer.text if final is None else sound(final)
+        piece = self._answer.closing(final)
+        if piece is None:
+            return None
+        whole = self._artifact(final, metadata=marks)
+        return whole, self._update(piece, whole)
 
     def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
         """The artifacts in the order in which readers heard of them."""
@@ -145,36 +171,52 @@ class LiveTask:
     def _tell(self, piece: Piece | None) -> None:
         if piece is not None:
             self._place = len(self.task.artifacts) if self._place is None else self._place
-            self.broadcast.publish(self._update(piece, self._answer.artifact_id, None))
+            self.broadcast.publish(self._update(piece, None))
 
-    def _update(self, piece: Piece, artifact_id: str, whole: Artifact | None) -> ArtifactUpdate:
+    def _update(self, piece: Piece, whole: Artifact | None) -> ArtifactUpdate:
+        """A piece of the answer."""
         return ArtifactUpdate(
             seq=self.broadcast.seq + 1,
-            artifact_id=artifact_id,
+            artifact_id=self._answer.artifact_id,
             parts=(Text.of(piece.text),),
             append=piece.append,
             last=piece.last,
             whole=whole,
         )
 
-    def _put(self, artifact: Artifact) -> None:
-        """Keep a whole artifact; one of the same id is replaced in its place."""
-        kept = {made.artifact_id: made for made in self.task.artifacts}
-        kept[artifact.artifact_id] = artifact
+    def _put(self, made: ArtifactMade) -> None:
+        """Keep an artifact or a piece of one; one of the same id is replaced in its place, or grows there.
+
+        An artifact whose last piece was told can only be told anew. Source: A2A 1.0 §4.2.2 (lastChunk).
+        """
+        artifact_id = made.artifact.artifact_id
+        if artifact_id == self._answer.artifact_id:
+            raise AgentError("The agent made an artifact under the id of its answer.")
+        kept = {each.artifact_id: each for each in self.task.artifacts}
+        grows = made.append and artifact_id in kept
+        whole = kept[artifact_id] = extended(kept[artifact_id], made.artifact.parts) if grows else made.artifact
         self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))
-        self.broadcast.publish(
-            ArtifactUpdate(
-                seq=self.broadcast.seq + 1,
-                artifact_id=artifact.artifact_id,
-                parts=artifact.parts,
-                append=False,
-                last=True,
-                whole=artifact,
+        update = _whole_update(whole, self.broadcast.seq + 1, last=made.last)
+        if grows and artifact_id in self._open:
+            update = msgspec.structs.replace(
+                update, parts=made.artifact.parts, append=True, whole=whole if made.last else None
             )
-        )
+        (self._open.discard if made.last else self._open.add)(artifact_id)
+        self.broadcast.publish(update)
 
     def _note(self, text: str) -> None:
         message = agent_message(self.task, text, self._new_id)
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
         self.task = msgspec.structs.replace(self.task, status=status)
         self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))
+
+
+def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:
+    return msgspec.structs.replace(artifact, metadata={**(artifact.metadata or {}), **marks}) if marks else artifact
+
+
+def _whole_update(artifact: Artifact, seq: int, *, last: bool) -> ArtifactUpdate:
+    """Tells all there is of an artifact, instead of what was told of it."""
+    return ArtifactUpdate(
+        seq=seq, artifact_id=artifact.artifact_id, parts=artifact.parts, append=False, last=last, whole=artifact
+    )

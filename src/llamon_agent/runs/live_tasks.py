@@ -41,7 +41,7 @@ class LiveTasks:
 
     def forget(self, live: LiveTask) -> None:
         """Leave the task to the store."""
-        if self._live.pop(live.task.id, None) is not None:
+        if self._live.pop(live.task.id, None) is not None and live.saved_seq:
             self._last_seqs[live.task.id] = live.saved_seq
             if len(self._last_seqs) > _REMEMBERED_SEQS:
                 del self._last_seqs[next(iter(self._last_seqs))]

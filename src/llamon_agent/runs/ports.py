@@ -11,6 +11,7 @@ import msgspec
 
 from llamon_agent.domain.events import RunEvent
 from llamon_agent.domain.message import Message, Metadata
+from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task, TaskState
 
 Clock = Callable[[], int]
@@ -46,9 +47,9 @@ class Agent(Protocol):
     def run(self, turn: Turn) -> AsyncGenerator[RunEvent]:
         """Answer one turn.
 
-        Shape:  any number of events, of which the one that ends the run is the last: Interrupt or Complete, and from an
-                agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is Complete. With
-                `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
+        Shape:  any number of events, of which the one that ends the run is the last: Interrupt, Complete, Reply or
+                Rejected, and from an agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is
+                Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
         Raises: AgentError, its cause chained. Cancelling is closing: then stop the work, repair what it left, re-raise.
         """
         ...
@@ -124,6 +125,41 @@ class TaskStore(Protocol):
         ...
 
 
+class PushStore(Protocol):
+    """Where the webhooks of tasks are kept: beside the tasks, and as safe as they are.
+
+    Raises: BackendError from any method when the store is away.
+    """
+
+    async def put_push(self, push: TaskPushConfig) -> None:
+        """Keep a webhook; one of the same task and id is replaced, `told_seq` and all."""
+        ...
+
+    async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
+        """The webhooks of a task, by id; none where there is no such task, or it is somebody else's."""
+        ...
+
+    async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
+        """Forget a webhook; fine where there is none."""
+        ...
+
+    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+        """The webhook has taken everything up to `seq`; a lower one than is kept changes nothing, nor does a webhook
+        that is gone.
+        """
+        ...
+
+    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+        """The webhooks that something is still to be told, whoever owns them: their task has not ended, or has a newer
+        event than they were told of. By task and id.
+        """
+        ...
+
+
+class Store(TaskStore, PushStore, Protocol):
+    """Where an edge keeps what it must not forget."""
+
+
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A message for an agent, to become a run.
 
@@ -163,6 +199,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A configured agent: which node executes it, by which adapter, driving what.
 
     Shape: session_id is a template in which {context_id} stands for the context; None is the context itself.
+           direct_messages says that a Reply to a new message is told as a message, and no task is made of it.
     Units: timeout_s is how many seconds a run may take.
     """
 
@@ -172,6 +209,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     node: str = "local"
     session_id: str | None = None
     timeout_s: float = 600.0
+    direct_messages: bool = False
 
     def session_of(self, context_id: str) -> str:
         """The session of a context."""

@@ -11,9 +11,9 @@ from collections.abc import Coroutine
 import msgspec
 
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.events import Complete, Error, Interrupt, StatusUpdate
+from llamon_agent.domain.events import Error, Outcome, StatusUpdate
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.decisions import Outcome, ended
+from llamon_agent.runs.decisions import ended
 from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.ports import Clock, NewId, TaskStore
 from llamon_agent.runs.run import Run
@@ -30,9 +30,23 @@ class Recorder:
         self._new_id = new_id
 
     async def create(self, live: LiveTask) -> None:
-        """Keep a new task."""
+        """Keep a new task, once."""
         async with live.writing:
-            await self._store.create(live.task)
+            if not live.saved_seq:
+                await self._store.create(live.task)
+                live.saved_seq = live.task.seq
+
+    async def open(self, run: Run) -> None:
+        """Keep the task of a run that is opening, then let its submission return.
+
+        It is tried once: where it fails the submission is refused, as it is for every other message.
+        """
+        try:
+            await self.create(run.live)
+        except BackendError as exc:
+            run.refuse(exc)
+            raise
+        run.open()
 
     async def state(self, live: LiveTask, task: Task) -> None:
         """Keep a new state, then tell it. Raises: Conflict: somebody else has changed the record."""
@@ -64,8 +78,7 @@ class Recorder:
         async with live.writing:
             if run.has_ended:
                 return
-            final = outcome.text if isinstance(outcome, Complete) else None
-            task, closing = live.closing(final, complete=isinstance(outcome, Complete | Interrupt))
+            task, closing = live.closing(outcome)
             before = msgspec.structs.replace(task, seq=live.broadcast.seq + len(closing))
             after = ended(before, outcome, self._clock(), self._new_id)
             await self._store.save(after, expect=live.saved_seq)

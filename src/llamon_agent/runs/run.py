@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Cancelled, Error
+from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
 from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.ports import Runtime, Turn
@@ -26,6 +27,10 @@ class Run:
     The service drives it, with the runtime that its agent had when it was submitted, whatever the agent becomes
     meanwhile; None for an agent that is gone, and then only to cancel its task. `stopping` is how it shall end once
     somebody stopped it: from then on nothing else counts, so that an answer that comes late cannot overwrite a cancel.
+
+    A run that may answer without a task is `opening` at first: nothing is recorded and nobody knows of it, until it has
+    said whether it is a task or a reply. The submission waits for that; the future is cancelled if its caller is gone.
+    Where `reply` is set there is no task and never was one; then `ended` is all that still means anything here.
     """
 
     def __init__(
@@ -41,6 +46,8 @@ class Run:
         self.turn = turn
         self.phase = Phase.WAITING
         self.stopping: Cancelled | Error | None = None
+        self.opening: asyncio.Future[None] | None = None
+        self.reply: Message | None = None
         self.driver: asyncio.Task[None] | None = None
         self.timers: list[asyncio.TimerHandle] = []
         self._first = first
@@ -56,6 +63,21 @@ class Run:
     @property
     def has_ended(self) -> bool:
         return self._ended.is_set()
+
+    def open(self, reply: Message | None = None) -> None:
+        """Let the submission return: with a reply, or with the task, which is recorded as it is now."""
+        opening, self.opening = self.opening, None
+        if opening is not None:
+            self.reply, self._first = reply, self.live.task
+            if not opening.done():
+                opening.set_result(None)
+
+    def refuse(self, error: BackendError) -> None:
+        """The task could not be recorded: let the submission raise, if it waits still."""
+        opening, self.opening = self.opening, None
+        self.live.lost = error
+        if opening is not None and not opening.done():
+            opening.set_exception(error)
 
     async def settled(self, timeout_s: float) -> Task:
         """Wait until the run has ended, at most `timeout_s`; the task as it is then.

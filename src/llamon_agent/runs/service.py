@@ -134,7 +134,8 @@ class RunService:
     async def submit_run(self, request: RunRequest) -> Run:
         """Take a message: begin a task in its context, or answer the one that waits for it.
 
-        Shape:  the run that the message began or went on with; its task is recorded when this returns.
+        Shape:  the run that the message began or went on with, its task recorded; or one with `reply` set, whose agent
+                has answered without a task. Where the configuration allows that, it is waited for which of them it is.
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
@@ -175,6 +176,8 @@ class RunService:
         while True:
             live = self._live.get(task_id)
             if live is not None and (live.task.owner, live.task.agent) == (owner, agent):
+                if not live.saved_seq:
+                    raise TaskNotFound
                 return live.snapshot()
             task = await self._store.get(owner, agent, task_id)
             if task is None:
@@ -230,6 +233,7 @@ class RunService:
         state = TaskState.WORKING if starts else TaskState.SUBMITTED
         task = new_task(request, context_id, state, task_id=self._new_id(), now_ms=self._clock())
         live = self._live.alive(task)
+        live.saved_seq = 0  # nobody may see it before it is recorded
         run = self._runs[task.id] = Run(
             live, runtime, turn_of(task, request, runtime.target, answers=False), task, self._let_go
         )
@@ -237,6 +241,8 @@ class RunService:
             self._lanes.hold(live)
         else:
             self._lanes.queue(run)
+        if starts and runtime.target.direct_messages:
+            return await self._open(run)
         try:
             await self._recorder.create(live)
         except BaseException:
@@ -244,6 +250,17 @@ class RunService:
             raise
         if starts:
             self._conductor.start(run)
+        return run
+
+    async def _open(self, run: Run) -> Run:
+        """Start a run that may answer without a task, and wait until it is known which it is.
+
+        A message that waits behind another never comes here: its caller is told at once that it waits, and that is a
+        task. Whoever stops waiting cancels the future, and nothing else.
+        """
+        opening = run.opening = asyncio.get_running_loop().create_future()
+        self._conductor.start(run)
+        await opening
         return run
 
     async def _continue(self, task: Task, request: RunRequest) -> Run:

@@ -1,18 +1,24 @@
-"""Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the `TaskStore` contract."""
+"""Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the stores' contracts."""
 
 from collections.abc import Iterable
 
+import msgspec
+
 from llamon_agent.domain.errors import BackendError, Conflict
+from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task
 from llamon_agent.runs.ports import TaskPage, TaskQuery
 
 
 class MemoryTaskStore:
-    """A `TaskStore` that forgets with the process. Tasks are frozen, so it hands out what it was given, uncopied."""
+    """A `TaskStore` and `PushStore` that forgets with the process. What it keeps is frozen, so it hands out what it was
+    given, uncopied.
+    """
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
         self._contexts: dict[str, list[str]] = {}  # the ids of a context's tasks, so that asking for one costs little
+        self._pushes: dict[str, dict[str, TaskPushConfig]] = {}  # by task and id
         self._closed = False
 
     async def create(self, task: Task) -> None:
@@ -45,8 +51,37 @@ class MemoryTaskStore:
         found = [task for task in self._tasks.values() if not task.is_settled]
         return tuple(sorted(found, key=_place))
 
+    async def put_push(self, push: TaskPushConfig) -> None:
+        self._check_open()
+        self._pushes.setdefault(push.task_id, {})[push.config.id] = push
+
+    async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
+        self._check_open()
+        kept = self._pushes.get(task_id, {})
+        return tuple(push for _, push in sorted(kept.items()) if (push.owner, push.agent) == (owner, agent))
+
+    async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
+        for push in await self.list_push(owner, agent, task_id):
+            if push.config.id == config_id:
+                del self._pushes[task_id][config_id]
+
+    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+        self._check_open()
+        kept = self._pushes.get(task_id, {})
+        if config_id in kept and kept[config_id].told_seq < seq:
+            kept[config_id] = msgspec.structs.replace(kept[config_id], told_seq=seq)
+
+    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+        self._check_open()
+        kept = [push for _, pushes in sorted(self._pushes.items()) for _, push in sorted(pushes.items())]
+        return tuple(push for push in kept if self._has_to_be_told(push))
+
     async def close(self) -> None:
         self._closed = True
+
+    def _has_to_be_told(self, push: TaskPushConfig) -> bool:
+        task = self._tasks.get(push.task_id)
+        return task is not None and (not task.is_terminal or task.seq > push.told_seq)
 
     def _candidates(self, query: TaskQuery) -> Iterable[Task]:
         if query.context_id is None:

@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState
 from llamon_agent.runs.ports import TaskPage, TaskQuery
 from llamon_agent.store.statements import load_migrations, load_statements
@@ -31,12 +32,13 @@ normal: the end of this process, kill -9 included, but not a power loss or a cra
 Source: SQLite, PRAGMA synchronous, for WAL mode.
 """
 
-_SQL = load_statements("sqlite/task.sql")
+_SQL = {**load_statements("sqlite/task.sql"), **load_statements("sqlite/push.sql")}
 _MIGRATIONS = load_migrations("sqlite/migrations")
 
 # JSON and not MessagePack, which has no integers beyond 64 bits; and people can read it with the sqlite3 shell.
-_write_task = msgspec.json.Encoder().encode
+_write = msgspec.json.Encoder().encode
 _read_task = msgspec.json.Decoder(Task).decode
+_read_config = msgspec.json.Decoder(PushConfig).decode
 
 _EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
 
@@ -45,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class SqliteTaskStore:
-    """A `TaskStore` in a file. Belongs to one event loop."""
+    """A `TaskStore` and `PushStore` in a file. Belongs to one event loop."""
 
     def __init__(self, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
         self._writer = GroupedWriter(writing)
@@ -89,6 +91,24 @@ class SqliteTaskStore:
     async def unfinished(self) -> tuple[Task, ...]:
         return await self._read(lambda: _unfinished(self._reading))
 
+    async def put_push(self, push: TaskPushConfig) -> None:
+        row = {"task_id": push.task_id, "id": push.config.id, "owner": push.owner, "agent": push.agent}
+        await self._writer.write(_SQL["put_push"], {**row, "told_seq": push.told_seq, "body": _write(push.config)})
+
+    async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
+        row = {"owner": owner, "agent": agent, "task_id": task_id}
+        return await self._read(lambda: _pushes(self._reading, "list_push", row))
+
+    async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
+        row = {"owner": owner, "agent": agent, "task_id": task_id, "id": config_id}
+        await self._writer.write(_SQL["delete_push"], row)
+
+    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+        await self._writer.write(_SQL["push_told"], {"task_id": task_id, "id": config_id, "seq": seq})
+
+    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+        return await self._read(lambda: _pushes(self._reading, "untold_push", {}))
+
     async def close(self) -> None:
         self._closed = True
         await asyncio.to_thread(self._let_go_of_reading)
@@ -116,7 +136,7 @@ def _columns(task: Task) -> dict[str, str | int | bytes]:
         "terminal": task.is_terminal,
         "at_ms": task.status.at_ms,
         "seq": task.seq,
-        "body": _write_task(task),
+        "body": _write(task),
     }
 
 
@@ -128,6 +148,13 @@ def _get(connection: sqlite3.Connection, row: Row) -> Task | None:
 def _unfinished(connection: sqlite3.Connection) -> tuple[Task, ...]:
     row = {"states": _json_list(state for state in TaskState if state not in TERMINAL | PAUSED)}
     return tuple(_read_task(body) for (body,) in connection.execute(_SQL["unfinished"], row))
+
+
+def _pushes(connection: sqlite3.Connection, statement: str, row: Row) -> tuple[TaskPushConfig, ...]:
+    return tuple(
+        TaskPushConfig(owner=owner, agent=agent, task_id=task_id, told_seq=told_seq, config=_read_config(body))
+        for owner, agent, task_id, told_seq, body in connection.execute(_SQL[statement], row)
+    )
 
 
 def _list(connection: sqlite3.Connection, query: TaskQuery) -> TaskPage:

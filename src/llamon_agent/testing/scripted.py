@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, RunEvent
+from llamon_agent.domain.events import Outcome, RunEvent
 from llamon_agent.runs.ports import Turn
 
 
@@ -68,9 +68,7 @@ class ScriptedAgent:
                 else:
                     yield step
         except (GeneratorExit, asyncio.CancelledError):
-            if not isinstance(
-                step, Complete | Interrupt | Error | Cancelled | NodeLost
-            ):  # closed behind its last word, it was not cut short
+            if not isinstance(step, Outcome):  # closed behind its last word, it was not cut short
                 self.cancelled.append(turn)
             raise
 

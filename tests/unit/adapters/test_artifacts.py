@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact
+from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact, read_reply
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import ArtifactMade
+from llamon_agent.domain.events import ArtifactMade, Reply
 from llamon_agent.domain.message import Data, Part, Raw, Text, Url
 from llamon_agent.domain.task import Artifact
 
@@ -44,6 +44,30 @@ def test_an_artifact_has_a_name_a_description_and_parts_in_order() -> None:
     assert read_artifact(said, new_id="new") == ArtifactMade(
         artifact=Artifact(artifact_id="new", name="report", description="What I found.", parts=parts)
     )
+
+
+def test_an_artifact_may_have_metadata_and_so_may_its_parts() -> None:
+    said = {"metadata": {"point": Point(1)}, "parts": [{"text": "a", "metadata": {"page": 1}}]}
+    assert read_artifact(said, new_id="new").artifact == Artifact(
+        artifact_id="new", metadata={"point": {"x": 1}}, parts=(Text(text="a", metadata={"page": 1}),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "append", "last"),
+    [({}, False, True), ({"last": False}, False, False), ({"append": True}, True, True)],
+)
+def test_an_artifact_of_the_agents_own_id_may_come_in_pieces(said: Any, append: bool, last: bool) -> None:
+    artifact = Artifact(artifact_id="log", parts=(Text.of("a"),))
+    made = read_artifact({"id": "log", "parts": [{"text": "a"}], **said}, new_id="new")
+    assert made == ArtifactMade(artifact=artifact, append=append, last=last)
+
+
+def test_a_reply_has_parts_and_maybe_metadata() -> None:
+    said = {"parts": [{"text": "see"}, {"bytes": b"x", "filename": "a"}], "metadata": {"point": Point(1)}}
+    parts = (Text.of("see"), Raw(data=b"x", filename="a"))
+    assert read_reply(said) == Reply(parts=parts, metadata={"point": {"x": 1}})
+    assert read_reply({"parts": [{"data": None}]}) == Reply(parts=(Data(data=None),))
 
 
 @pytest.mark.parametrize("raw", [b"\x00\xff", bytearray(b"\x00\xff"), "AP8=", "AP8"])
@@ -92,12 +116,36 @@ def test_data_is_any_value_that_has_a_json_form(value: object, data: object) -> 
         ({"parts": [{"media_type": "x/y"}]}, "at parts[0]: exactly one of text, data, bytes, url."),
         ({"parts": [{"text": "a", "url": "b"}]}, "at parts[0]: exactly one of text, data, bytes, url."),
         ({"parts": [{"text": "\ud800"}]}, "that cannot be sent."),
+        ({"parts": [{"text": "a", "metadata": 1}]}, "that is not valid at parts[0].metadata."),
+        ({"parts": [{"text": "a"}], "id": ""}, "that is not valid at id."),
     ],
 )
 def test_what_is_wrong_with_an_artifact_is_told_in_our_words(said: object, told: str) -> None:
     with pytest.raises(AgentError, match=re.escape(told)) as raised:
         read_artifact(said, new_id="new")
     assert raised.value.public.startswith("The agent made an artifact ")
+
+
+@pytest.mark.parametrize("said", [{"append": True}, {"last": False}])
+def test_a_piece_says_of_which_artifact_it_is(said: Any) -> None:
+    with pytest.raises(AgentError, match="a piece of an artifact without an id"):
+        read_artifact({"parts": [{"text": "a"}], **said}, new_id="new")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (5, "that is not valid."),
+        ({"parts": []}, "without parts."),
+        ({"parts": [{"text": "a"}], "name": "x"}, "that is not valid."),
+        ({"parts": [{"bytes": 5}]}, "that is not valid at parts[0].bytes."),
+        ({"parts": [{"text": "\ud800"}]}, "that cannot be sent."),
+    ],
+)
+def test_what_is_wrong_with_a_reply_is_told_too(said: object, told: str) -> None:
+    with pytest.raises(AgentError, match=re.escape(told)) as raised:
+        read_reply(said)
+    assert raised.value.public.startswith("The agent made a reply ")
 
 
 @pytest.mark.parametrize("data", [object(), {"deep": {1, object()}}])

@@ -1,7 +1,9 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from llamon_agent.domain.message import Data, Text
-from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState, TaskStatus, answer_text
+from llamon_agent.domain.message import Data, Part, Text
+from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState, TaskStatus, answer_text, extended
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,28 @@ def test_the_answer_is_the_text_of_all_artifacts_with_nothing_between() -> None:
     one = Artifact(artifact_id="1", parts=(Text.of("Hel"), Data(data={}), Text.of("lo")))
     assert answer_text([one, Artifact(artifact_id="2", parts=(Text.of("!"),))]) == "Hello!"
     assert answer_text([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "whole"),
+    [
+        ((Text.of("lo"),), (Data(data=1), Text.of("Hello"))),
+        ((Text.of("l"), Text.of("o")), (Data(data=1), Text.of("Hello"))),
+        ((Text(text="lo", filename="a.txt"),), (Data(data=1), Text.of("Hel"), Text(text="lo", filename="a.txt"))),
+        ((Data(data=1), Text.of("lo")), (Data(data=1), Text.of("Hel"), Data(data=1), Text.of("lo"))),
+        ((), (Data(data=1), Text.of("Hel"))),
+    ],
+)
+def test_an_artifact_goes_on_where_it_stopped_and_keeps_its_name(
+    more: tuple[Part, ...], whole: tuple[Part, ...]
+) -> None:
+    begun = Artifact(artifact_id="1", name="Greeting", parts=(Data(data=1), Text.of("Hel")))
+    assert extended(begun, more) == Artifact(artifact_id="1", name="Greeting", parts=whole)
+
+
+@given(st.lists(st.text(max_size=4), min_size=1))
+def test_text_in_pieces_is_one_text(pieces: list[str]) -> None:
+    artifact = Artifact(artifact_id="1", parts=())
+    for piece in pieces:
+        artifact = extended(artifact, (Text.of(piece),))
+    assert artifact.parts == (Text.of("".join(pieces)),)

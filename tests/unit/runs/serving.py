@@ -27,9 +27,14 @@ def request(
 
 @asynccontextmanager
 async def serving(
-    agent: Agent, store: MemoryTaskStore | None = None, *, timeout_s: float = 60, limits: Limits | None = None
+    agent: Agent,
+    store: MemoryTaskStore | None = None,
+    *,
+    timeout_s: float = 60,
+    limits: Limits | None = None,
+    direct_messages: bool = False,
 ) -> AsyncIterator[RunService]:
-    target = Target(name="demo", adapter="scripted", target="", timeout_s=timeout_s)
+    target = Target(name="demo", adapter="scripted", target="", timeout_s=timeout_s, direct_messages=direct_messages)
     service = RunService(
         store or MemoryTaskStore(),
         {"demo": Runtime(target, agent)},
@@ -88,9 +93,12 @@ class FlakyStore(MemoryTaskStore):
         self.away = False
         self.refused = 0
         self.refused_often = asyncio.Event()
+        self.creating: Gate | None = None
         self.saving: Gate | None = None
 
     async def create(self, task: Task) -> None:
+        if self.creating is not None:
+            await self.creating.wait()
         if self.away:
             raise BackendError
         await super().create(task)

@@ -4,7 +4,7 @@ import pytest
 
 from llamon_agent.domain.errors import Gone
 from llamon_agent.domain.events import ArtifactUpdate, StatusUpdate, Update
-from llamon_agent.domain.message import Text, Url
+from llamon_agent.domain.message import Raw, Text, Url
 from llamon_agent.domain.task import TaskState, TaskStatus
 from llamon_agent.runs.broadcast import Broadcast
 
@@ -45,6 +45,13 @@ def test_one_huge_update_does_not_stay_behind_in_a_full_window() -> None:
     assert broadcast.seq == 1
     broadcast.publish(ArtifactUpdate(seq=2, artifact_id="b", parts=(Url(url="https://a/b"),), append=False))
     assert [update.seq for update in broadcast.after(1)] == [2]
+
+
+def test_a_file_counts_by_its_bytes() -> None:
+    broadcast = Broadcast(0, window_bytes=1_000)
+    parts = (Raw(data=b"x" * 5_000),)
+    broadcast.publish(ArtifactUpdate(seq=1, artifact_id="b", parts=parts, append=False))
+    assert broadcast.first == 2
 
 
 async def test_every_waiting_reader_wakes_and_a_cancelled_one_harms_nobody() -> None:

@@ -12,18 +12,28 @@ from llamon_agent.domain.errors import (
     TaskIsBusy,
     TaskNotCancelable,
 )
-from llamon_agent.domain.events import Cancelled, Complete, Error, Interrupt, NodeLost, Question
-from llamon_agent.domain.message import Data, Message, Role, Text
+from llamon_agent.domain.events import (
+    Cancelled,
+    Complete,
+    Error,
+    Interrupt,
+    NodeLost,
+    Outcome,
+    Question,
+    Rejected,
+    Reply,
+)
+from llamon_agent.domain.message import Data, Message, Metadata, Role, Text
 from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState, TaskStatus
 from llamon_agent.runs.decisions import (
     NODE_LOST,
     Begin,
     Continue,
-    Outcome,
     begun,
     check_answer,
     decide_cancel,
     decide_submit,
+    direct_message,
     ended,
     new_task,
     turn_of,
@@ -157,6 +167,8 @@ def test_an_answer_to_a_task_whose_question_was_lost_is_still_kept() -> None:
         (Cancelled(), TaskState.CANCELED),
         (Error(public="No luck."), TaskState.FAILED),
         (NodeLost(), TaskState.FAILED),
+        (Reply(parts=(Text.of("done"),)), TaskState.COMPLETED),
+        (Rejected(public="Not me."), TaskState.REJECTED),
         (Interrupt(text="Sure?", questions=()), TaskState.INPUT_REQUIRED),
         (Interrupt(text="Log in.", questions=(), auth=True), TaskState.AUTH_REQUIRED),
     ],
@@ -166,12 +178,16 @@ def test_each_end_of_a_run_has_its_state(outcome: Outcome, state: TaskState) -> 
     assert (after.status.state, after.status.at_ms, after.seq) == (state, 9, 4)
 
 
-def test_completed_carries_no_status_message() -> None:
-    assert ended(task(), Complete(text="done"), 9, ids).status.message is None
+@pytest.mark.parametrize("outcome", [Complete(text="done"), Reply(parts=(Text.of("done"),))])
+def test_completed_carries_no_status_message(outcome: Outcome) -> None:
+    assert ended(task(), outcome, 9, ids).status.message is None
 
 
-@pytest.mark.parametrize(("outcome", "text"), [(Error(public="No luck."), "No luck."), (NodeLost(), NODE_LOST)])
-def test_a_failure_says_why_in_its_status_and_at_the_end_of_history(outcome: Outcome, text: str) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [(Error(public="No luck."), "No luck."), (NodeLost(), NODE_LOST), (Rejected(public="Not me."), "Not me.")],
+)
+def test_a_failure_or_refusal_says_why_in_its_status_and_at_the_end_of_history(outcome: Outcome, text: str) -> None:
     after = ended(task(), outcome, 9, ids)
     assert after.status.message is not None
     assert after.status.message.parts == (Text.of(text),)
@@ -229,3 +245,21 @@ def test_whatever_an_agent_says_about_its_task_can_be_written() -> None:
         message = ended(task(), outcome, 9, ids).status.message
         assert message is not None
         assert message.parts == (Text.of("half ?"),)
+
+
+@pytest.mark.parametrize(
+    ("of_task", "of_reply", "told"),
+    [
+        (None, None, None),
+        ({"history": {"seeded": 1}}, None, {"history": {"seeded": 1}}),
+        ({"history": {"seeded": 1}}, {"model": "m"}, {"history": {"seeded": 1}, "model": "m"}),
+    ],
+)
+def test_a_direct_message_is_of_the_context_and_of_no_task(
+    of_task: Metadata | None, of_reply: Metadata | None, told: Metadata | None
+) -> None:
+    reply = Reply(parts=(Text.of("hi"), Data(data=1)), metadata=of_reply)
+    said = direct_message(msgspec.structs.replace(task(), metadata=of_task), reply, "r1")
+    assert said == Message(
+        message_id="r1", role=Role.AGENT, parts=reply.parts, context_id="c1", task_id=None, metadata=told
+    )

@@ -1,12 +1,25 @@
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 from tests.unit.runs.living import run_of, task_of, turn_of
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import Cancelled, Complete, Delta, Error, Interrupt, NodeLost, Progress
+from llamon_agent.domain.events import (
+    Cancelled,
+    Complete,
+    Delta,
+    Error,
+    Interrupt,
+    NodeLost,
+    Outcome,
+    Progress,
+    Rejected,
+    Reply,
+    Started,
+)
+from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import answer_text
-from llamon_agent.runs.decisions import Outcome
 from llamon_agent.runs.hearing import hear_out
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.recorder import Recorder
@@ -26,12 +39,33 @@ async def heard_out(script: Sequence[Step], run: Run, *, snapshot_every_s: float
 
 
 @pytest.mark.parametrize(
-    "end", [Complete(text="x"), Interrupt(text="?", questions=()), Error(public="no"), Cancelled(), NodeLost()]
+    "end",
+    [
+        Complete(text="x"),
+        Interrupt(text="?", questions=()),
+        Reply(parts=(Text.of("x"),)),
+        Rejected(public="no"),
+        Error(public="no"),
+        Cancelled(),
+        NodeLost(),
+    ],
 )
 async def test_the_event_that_ends_a_run_is_its_outcome_and_what_follows_is_not_heard(end: Outcome) -> None:
     run = run_of(task_of())
     assert await heard_out([Delta(text="a"), end, Delta(text="b"), Progress(text="p")], run) == end
-    assert run.live.closing(None, complete=True)[0].artifacts[0].parts[0].text == "a"  # type: ignore[union-attr]
+    assert run.live.closing(Complete())[0].artifacts[0].parts[0].text == "a"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("script", "opens"),
+    [([Started()], False), ([Started(), Reply(parts=(Text.of("x"),))], False), ([Progress(text="p")], True)],
+    ids=repr,
+)
+async def test_a_run_opens_with_the_first_thing_that_it_says(script: Sequence[Step], opens: bool) -> None:
+    run = run_of(task_of())
+    opening = run.opening = asyncio.get_running_loop().create_future()
+    await heard_out(script, run)
+    assert opening.done() is opens
 
 
 async def test_an_agent_that_just_stops_talking_is_done() -> None:
@@ -42,7 +76,7 @@ async def test_a_run_that_was_stopped_hears_nothing_more() -> None:
     run = run_of(task_of())
     run.stopping = Cancelled()
     assert await heard_out([Delta(text="a"), Complete(text="late")], run) == Cancelled()
-    assert run.live.closing(None, complete=False)[0].artifacts == ()
+    assert run.live.closing(Cancelled())[0].artifacts == ()
 
 
 async def test_what_an_agent_raises_is_passed_on() -> None:

@@ -1,20 +1,29 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.runs.living import live_of, task_of
 
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
     ArtifactUpdate,
+    Cancelled,
+    Complete,
     Delta,
+    Error,
+    Interrupt,
+    Outcome,
     Progress,
+    Rejected,
+    Reply,
     SeedOutcome,
     Started,
     StatusUpdate,
 )
-from llamon_agent.domain.message import Text
+from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus, answer_text
 from llamon_agent.runs.live import LiveTask
 
@@ -46,11 +55,24 @@ async def test_the_snapshots_seq_is_that_of_what_was_told() -> None:
     assert (live.task.seq, live.snapshot().seq, live.broadcast.seq) == (1, 3, 3)
 
 
-@pytest.mark.parametrize(("complete", "metadata"), [(True, None), (False, {"incomplete": True})])
-async def test_closing_gives_the_whole_answer_and_changes_nothing(complete: bool, metadata: Any) -> None:
+CUT_OFF = {"incomplete": True}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "metadata"),
+    [
+        (Complete(), None),
+        (Interrupt(text="?", questions=()), None),
+        (Cancelled(), CUT_OFF),
+        (Error(public="no"), CUT_OFF),
+        (Rejected(public="no"), CUT_OFF),
+    ],
+    ids=repr,
+)
+async def test_closing_gives_the_whole_answer_and_changes_nothing(outcome: Outcome, metadata: Any) -> None:
     live = hearing(Delta(text="Hel"), Delta(text="lo"))
     before = live.snapshot()
-    task, [update] = live.closing(None, complete=complete)
+    task, [update] = live.closing(outcome)
     whole = Artifact(artifact_id="answer-1", parts=(Text.of("Hello"),), metadata=metadata)
     assert task.artifacts == (whole,)
     assert isinstance(update, ArtifactUpdate)
@@ -66,7 +88,7 @@ async def test_closing_gives_the_whole_answer_and_changes_nothing(complete: bool
 
 async def test_closing_without_any_text_has_nothing_to_tell() -> None:
     live = hearing()
-    assert live.closing(None, complete=True) == (live.task, [])
+    assert live.closing(Complete()) == (live.task, [])
 
 
 async def test_what_is_recorded_is_told_and_counts_from_then_on() -> None:
@@ -81,7 +103,7 @@ async def test_a_second_answer_has_an_id_of_its_own() -> None:
     live = hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-2", parts=(Text.of("x"),))))
     live.open_answer()
     live.hear(Delta(text="a"))
-    task, _ = live.closing(None, complete=True)
+    task, _ = live.closing(Complete())
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer-2", "answer-3"]
 
 
@@ -101,3 +123,75 @@ async def test_catching_up_replaces_all_that_there_is() -> None:
         ("answer-1", False, False),
     ]
     assert status == StatusUpdate(seq=live.broadcast.seq, status=TaskStatus(state=TaskState.WORKING, at_ms=1))
+
+
+async def test_a_reply_is_the_whole_answer_whatever_was_said_before() -> None:
+    reply = Reply(parts=(Text.of("see"), Data(data=[1])), metadata={"model": "m"})
+    for said in ((), (Delta(text="dra"), Delta(text="ft"))):
+        live = hearing(*said)
+        task, [update] = live.closing(reply)
+        whole = Artifact(artifact_id="answer-1", parts=reply.parts, metadata={"model": "m"})
+        assert task.artifacts == (whole,)
+        assert isinstance(update, ArtifactUpdate)
+        assert (update.parts, update.append, update.last, update.whole) == (reply.parts, False, True, whole)
+
+
+# artifacts that come in pieces
+
+
+def piece(text: str, *, append: bool = True, last: bool = False) -> ArtifactMade:
+    artifact = Artifact(artifact_id="log", name=None if append else "Log", parts=(Text.of(text),))
+    return ArtifactMade(artifact=artifact, append=append, last=last)
+
+
+def told(live: LiveTask) -> list[tuple[str, bool, bool]]:
+    """Each update of the artifact: its text, and whether it is appended and the last."""
+    updates = [update for update in live.broadcast.after(1) if isinstance(update, ArtifactUpdate)]
+    return [(answer_text([Artifact(artifact_id="", parts=u.parts)]), u.append, u.last) for u in updates]
+
+
+WHOLE = Artifact(artifact_id="log", name="Log", parts=(Text.of("abc"),))
+
+
+async def test_an_artifact_grows_piece_by_piece_and_its_text_is_one() -> None:
+    live = hearing(piece("a", append=False), piece("b"), piece("c", last=True))
+    assert told(live) == [("a", False, False), ("b", True, False), ("c", True, True)]
+    assert live.task.artifacts == (WHOLE,)
+    wholes = [update.whole for update in live.broadcast.after(1) if isinstance(update, ArtifactUpdate)]
+    assert wholes == [msgspec.structs.replace(WHOLE, parts=(Text.of("a"),)), None, WHOLE]
+
+
+async def test_the_first_piece_is_never_told_as_appended() -> None:
+    assert told(hearing(piece("a"))) == [("a", False, False)]
+
+
+async def test_what_is_put_behind_a_closed_artifact_tells_it_anew() -> None:
+    live = hearing(piece("ab", append=False, last=True), piece("c", last=True))
+    assert told(live) == [("ab", False, True), ("abc", False, True)]
+    assert live.task.artifacts == (WHOLE,)
+
+
+@pytest.mark.parametrize(("outcome", "metadata"), [(Complete(), None), (Error(public="no"), CUT_OFF)], ids=repr)
+async def test_the_end_of_a_run_closes_what_was_left_open(outcome: Outcome, metadata: Any) -> None:
+    live = hearing(Delta(text="see"), piece("a", append=False), piece("bc"))
+    task, updates = live.closing(outcome)
+    whole = msgspec.structs.replace(WHOLE, metadata=metadata)
+    assert task.artifacts[1] == whole
+    assert [update.seq for update in updates] == [live.broadcast.seq + 1, live.broadcast.seq + 2]
+    closing = updates[1]
+    assert isinstance(closing, ArtifactUpdate)
+    assert (closing.parts, closing.append, closing.last, closing.whole) == (whole.parts, False, True, whole)
+    live.recorded(msgspec.structs.replace(task, status=task_of(state=TaskState.INPUT_REQUIRED).status), updates)
+    live.hear(piece("d", last=True))
+    assert told(live)[-1] == ("abcd", False, True)
+
+
+async def test_catching_up_leaves_open_what_is_open() -> None:
+    artifact, _ = hearing(piece("a", append=False), piece("bc")).catch_up()
+    assert isinstance(artifact, ArtifactUpdate)
+    assert (artifact.whole, artifact.last) == (WHOLE, False)
+
+
+async def test_no_artifact_takes_the_answers_place() -> None:
+    with pytest.raises(AgentError, match="the id of its answer"):
+        hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-1", parts=(Text.of("x"),))))

@@ -35,6 +35,14 @@ def test_only_so_many_that_left_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     assert [tasks.is_current(task_of(name, seq=1)) for name in ("t1", "t2", "t3")] == [True, False, False]
 
 
+def test_a_task_that_was_never_recorded_is_not_remembered() -> None:
+    tasks = LiveTasks(live_of)
+    live = tasks.alive(task_of(seq=5))
+    live.saved_seq = 0
+    tasks.forget(live)
+    assert (tasks.get("t1"), tasks._last_seqs) == (None, {})
+
+
 def test_forgetting_may_happen_while_they_are_gone_through() -> None:
     tasks = LiveTasks(live_of)
     for name in ("t1", "t2"):

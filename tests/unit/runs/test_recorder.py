@@ -5,8 +5,9 @@ from tests.unit.runs.living import live_of, run_of, task_of
 from tests.unit.runs.serving import FlakyStore
 
 from llamon_agent.domain.errors import BackendError, Conflict
-from llamon_agent.domain.events import Complete, Delta, Error, StatusUpdate
+from llamon_agent.domain.events import Complete, Delta, Error, SeedOutcome, Snapshot, Started, StatusUpdate
 from llamon_agent.domain.task import Task, TaskState, answer_text
+from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.recorder import Recorder, to_its_end
 from llamon_agent.testing.clock import HandClock, counting_ids
 
@@ -18,6 +19,10 @@ class Desk:
         self.store = FlakyStore()
         self.recorder = Recorder(self.store, clock=HandClock(), new_id=counting_ids())
 
+    async def create(self, live: LiveTask) -> None:
+        live.saved_seq = 0
+        await self.recorder.create(live)
+
     async def kept(self) -> Task:
         task = await self.store.get("ann", "demo", "t1")
         assert task is not None
@@ -26,15 +31,43 @@ class Desk:
 
 async def test_a_state_is_kept_and_then_told() -> None:
     desk, live = Desk(), live_of(task_of(state=TaskState.SUBMITTED))
-    await desk.recorder.create(live)
+    await desk.create(live)
     await desk.recorder.working(live)
     assert (await desk.kept()).status.state is TaskState.WORKING
     assert live.broadcast.after(1) == [StatusUpdate(seq=2, status=live.task.status)]
 
 
+async def test_a_new_task_is_kept_once() -> None:
+    desk, live = Desk(), live_of(task_of())
+    await desk.create(live)
+    await desk.recorder.create(live)
+    assert (await desk.kept(), live.saved_seq) == (task_of(), 1)
+
+
+async def test_a_run_that_opens_is_a_task_from_its_record_on() -> None:
+    desk, run = Desk(), run_of(task_of())
+    run.live.saved_seq = 0
+    opening = run.opening = asyncio.get_running_loop().create_future()
+    run.live.hear(Started(history=SeedOutcome(seeded=1, skipped=0, reason="cold_start")))
+    await desk.recorder.open(run)
+    assert (opening.done(), run.reply) == (True, None)
+    first = await anext(run.follow())
+    assert first == [Snapshot(task=await desk.kept())]
+
+
+async def test_a_run_that_cannot_be_recorded_is_refused() -> None:
+    desk, run = Desk(), run_of(task_of())
+    run.live.saved_seq = 0
+    opening = run.opening = asyncio.get_running_loop().create_future()
+    desk.store.away = True
+    with pytest.raises(BackendError) as caught:
+        await desk.recorder.open(run)
+    assert (opening.exception(), run.live.lost) == (caught.value, caught.value)
+
+
 async def test_what_could_not_be_kept_is_not_told() -> None:
     desk, live = Desk(), live_of(task_of(state=TaskState.SUBMITTED))
-    await desk.recorder.create(live)
+    await desk.create(live)
     desk.store.away = True
     with pytest.raises(BackendError):
         await desk.recorder.working(live)
@@ -52,7 +85,7 @@ async def test_a_record_that_has_changed_meanwhile_is_left_alone() -> None:
 @pytest.mark.parametrize(("away", "kept_seq"), [(False, 2), (True, 1)])
 async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_seq: int) -> None:
     desk, live = Desk(), live_of(task_of())
-    await desk.recorder.create(live)
+    await desk.create(live)
     live.open_answer()
     for text in ("a", "b"):
         live.hear(Delta(text=text))
@@ -64,7 +97,7 @@ async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_
 
 async def test_an_end_is_kept_with_the_whole_answer_and_only_once() -> None:
     desk, run = Desk(), run_of(task_of())
-    await desk.recorder.create(run.live)
+    await desk.create(run.live)
     run.live.open_answer()
     await desk.recorder.end(run, Complete(text="Hello"))
     await desk.recorder.end(run, Error(public="late"))

@@ -5,7 +5,9 @@ from tests.unit.runs.living import run_of, task_of
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Snapshot, StatusUpdate
+from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import TaskState, TaskStatus
+from llamon_agent.runs.run import Run
 
 
 async def test_a_run_that_ends_is_settled_as_it_ended() -> None:
@@ -32,6 +34,24 @@ async def test_an_end_that_nobody_knows_is_an_error(lost: BackendError | None) -
     with pytest.raises(BackendError) as caught:
         await run.settled(5)
     assert lost in (None, caught.value)
+
+
+async def test_a_submission_returns_with_the_reply() -> None:
+    run = run_of(task_of())
+    opening = run.opening = asyncio.get_running_loop().create_future()
+    reply = Message(message_id="r", role=Role.AGENT, parts=(Text.of("hi"),))
+    run.open(reply)
+    assert (opening.done(), run.reply) == (True, reply)
+
+
+async def test_opening_what_nobody_waits_for_any_more_harms_nobody() -> None:
+    for end in (Run.open, lambda run: run.refuse(BackendError())):
+        run = run_of(task_of())
+        opening = run.opening = asyncio.get_running_loop().create_future()
+        opening.cancel()
+        for _ in range(2):
+            end(run)
+        assert opening.cancelled()
 
 
 async def test_the_end_stops_the_runs_timers() -> None:

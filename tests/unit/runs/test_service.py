@@ -11,6 +11,7 @@ from llamon_agent.domain.events import (
     Complete,
     Delta,
     Progress,
+    Rejected,
     SeedOutcome,
     Snapshot,
     Started,
@@ -111,6 +112,38 @@ async def test_artifacts_are_kept_in_the_order_in_which_they_were_told() -> None
     assert list(dict.fromkeys(told)) == ["answer-1", "table"]
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer-1", "table"]
     assert answer_text(task.artifacts) == "see this"
+
+
+async def test_a_stream_rebuilds_an_artifact_that_came_in_pieces() -> None:
+    def piece(text: str, *, append: bool, last: bool) -> ArtifactMade:
+        artifact = Artifact(artifact_id="log", parts=(Text.of(text),))
+        return ArtifactMade(artifact=artifact, append=append, last=last)
+
+    for closed in (True, False):
+        script: list[Step] = [
+            piece("chunk-1 ", append=True, last=False),
+            Delta(text="see"),
+            piece("chunk-2", append=True, last=closed),
+            Complete(),
+        ]
+        async with serving(ScriptedAgent(script)) as service:
+            run = await service.submit_run(request())
+            events = await heard(run.follow())
+            task = await run.settled(5)
+        assert [answer_text([artifact]) for artifact in task.artifacts] == ["chunk-1 chunk-2", "see"]
+        assert rebuilt(events).artifacts == task.artifacts
+        updates = [event for event in events if isinstance(event, ArtifactUpdate) and event.artifact_id == "log"]
+        assert [update.last for update in updates] == [False, *([] if closed else [False]), True]
+        assert [event.seq for event in events[1:] if not isinstance(event, Snapshot)] == list(range(2, task.seq + 1))
+
+
+async def test_an_agent_may_reject_a_task_and_what_it_said_is_marked_as_cut_off() -> None:
+    agent = ScriptedAgent([Rejected(public="Not mine.")], [Delta(text="half"), Rejected(public="No.")])
+    async with serving(agent) as service:
+        at_once, midway = await ask(service), await ask(service)
+    assert (at_once.status.state, status_text(at_once), at_once.artifacts) == (TaskState.REJECTED, "Not mine.", ())
+    assert at_once.history[-1] == at_once.status.message
+    assert (midway.status.state, midway.artifacts[0].metadata) == (TaskState.REJECTED, {"incomplete": True})
 
 
 async def test_what_became_of_the_history_is_told_in_the_metadata() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
 
 from llamon_agent.domain.errors import BackendError, TaskHasEnded, TaskIsBusy
-from llamon_agent.domain.events import Complete, Delta, Interrupt, Snapshot
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Rejected, Snapshot
 from llamon_agent.domain.message import Role
 from llamon_agent.domain.task import TaskState, answer_text
 from llamon_agent.runs.run import Run
@@ -28,6 +28,25 @@ async def test_the_answer_goes_on_with_the_same_task_and_thread(by: str) -> None
         ("answer-2", "Deleted."),
     ]
     assert [said.role for said in done.history] == [Role.USER, Role.AGENT, Role.USER]
+
+
+@pytest.mark.parametrize("by", ["task", "context"])
+async def test_a_sign_in_is_asked_for_and_answered_by_a_message(by: str) -> None:
+    sign_in = Interrupt(text="Sign in at https://login.example.", questions=(), auth=True)
+    agent = ScriptedAgent([sign_in], [Complete(text="Welcome.")])
+    async with serving(agent) as service:
+        task = await ask(service, context="c1")
+        assert (task.status.state, status_text(task)) == (TaskState.AUTH_REQUIRED, sign_in.text)
+        done = await ask(service, "done", **({"task": task.id} if by == "task" else {"context": "c1"}))
+    assert (done.id, done.status.state, answer_text(done.artifacts)) == (task.id, TaskState.COMPLETED, "Welcome.")
+    assert [turn.answers for turn in agent.turns] == [False, True]
+
+
+async def test_an_agent_may_reject_the_task_when_it_has_the_answer() -> None:
+    async with serving(ScriptedAgent([ASK], [Rejected(public="Then not.")])) as service:
+        task = await paused(service)
+        after = await ask(service, "no", task=task.id)
+    assert (after.status.state, status_text(after)) == (TaskState.REJECTED, "Then not.")
 
 
 async def test_an_answer_that_does_not_fit_is_asked_again() -> None:

@@ -1,4 +1,4 @@
-"""The SQLite store keeps the contract, and what it was told, when its process or its file goes wrong."""
+"""The SQLite store keeps the contracts, and what it was told, when its process or its file goes wrong."""
 
 import asyncio
 import os
@@ -11,13 +11,15 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
 from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.ports import TaskStore
+from llamon_agent.runs.ports import Store, TaskStore
 from llamon_agent.store.sqlite import Durability, SqliteTaskStore
-from llamon_agent.store.statements import load_statements
+from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.testing.push_contract import PushStoreContract, a_full_push, a_push, told, untold
 from llamon_agent.testing.store_contract import MINE, TaskStoreContract, a_full_task, a_task, ids, next_of
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -25,6 +27,7 @@ SOURCE = Path(__file__).parents[3] / "src"
 DIES_AFTER_AN_ANSWER = """
 import asyncio, os, signal, sys
 from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.testing.push_contract import PushStoreContract, a_full_push, a_push, told, untold
 from llamon_agent.testing.store_contract import a_task
 
 async def main():
@@ -46,6 +49,13 @@ class TestSqliteTaskStore(TaskStoreContract):
     async def store(self, path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TaskStore]:
         durability: Durability = request.param
         async with opened(path, durability) as store:
+            yield store
+
+
+class TestSqlitePushStore(PushStoreContract):
+    @pytest.fixture
+    async def store(self, path: Path) -> AsyncIterator[Store]:
+        async with opened(path) as store:
             yield store
 
 
@@ -90,6 +100,31 @@ async def test_tasks_are_there_when_the_store_is_opened_again(path: Path) -> Non
         assert await store.get("ann", "demo", "ended") == ended
         with pytest.raises(Conflict):
             await store.save(next_of(ended), expect=ended.seq)
+
+
+async def test_webhooks_are_there_when_the_store_is_opened_again(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(a_task())
+        await store.put_push(a_full_push())
+        await store.put_push(a_push(told_seq=1))
+        await store.push_told("task-1", "push-1", 6)
+    async with opened(path) as store:
+        assert await told(store) == {a_full_push().config.id: a_full_push().told_seq, "push-1": 6}
+        assert (await store.list_push("ann", "demo", "task-1"))[0] == a_full_push()
+        assert len(await untold(store)) == 2
+
+
+async def test_a_file_from_before_there_were_webhooks_is_brought_up_to_date(path: Path) -> None:
+    first, *_ = load_migrations("sqlite/migrations")
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(f"{first}; pragma user_version = 1")
+        body = msgspec.json.encode(a_task()).decode()
+        file.execute("insert into task values ('task-1', 'ann', 'demo', 'c', 'working', 0, 1000, 1, ?)", (body,))
+        file.commit()
+    async with opened(path) as store:
+        assert await store.get("ann", "demo", "task-1") == a_task()
+        await store.put_push(a_push())
+        assert await untold(store) == [("task-1", "push-1")]
 
 
 async def test_closing_keeps_writes_that_are_still_waiting(path: Path) -> None:
@@ -139,6 +174,17 @@ async def test_no_statement_reads_the_whole_table(path: Path) -> None:
             assert {step for step in plan if step.startswith("SCAN task")} == allowed, name
             sorts = any("TEMP B-TREE" in step for step in plan)
             assert sorts == (name in {"list_context", "unfinished"}), name
+
+
+async def test_webhooks_of_tasks_that_are_over_cost_a_start_nothing(path: Path) -> None:
+    async with opened(path):
+        pass
+    with closing(sqlite3.connect(path)) as file:
+        for name, statement in load_statements("sqlite/push.sql").items():
+            anything = dict.fromkeys(re.findall(r":(\w+)", statement))
+            plan = [str(row[-1]) for row in file.execute(f"explain query plan {statement}", anything)]
+            expected = ["SCAN push USING INDEX push_to_tell"] if name == "untold_push" else []
+            assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == expected, name
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

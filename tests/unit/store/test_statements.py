@@ -19,8 +19,12 @@ def test_the_shipped_statements_are_found() -> None:
     assert set(load_statements("sqlite/task.sql")) == {
         *("create", "save", "get", "list", "count", "list_context", "count_context", "unfinished")
     }
+    assert set(load_statements("sqlite/push.sql")) == {
+        *("put_push", "list_push", "delete_push", "push_told", "untold_push")
+    }
 
 
 def test_migrations_come_in_the_order_of_their_numbers() -> None:
-    first, *_ = load_migrations("sqlite/migrations")
+    first, second, *_ = load_migrations("sqlite/migrations")
     assert "create table task" in first
+    assert "create table push" in second

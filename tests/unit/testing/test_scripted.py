@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import Complete, Delta, Interrupt, RunEvent
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Rejected, Reply, RunEvent
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.runs.ports import Agent, Turn
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
@@ -66,6 +66,8 @@ async def test_a_turn_that_is_cancelled_at_a_gate_is_remembered() -> None:
         ([Delta(text="x"), Delta(text="y")], True),
         ([Complete()], False),
         ([Interrupt(text="?", questions=())], False),
+        ([Reply(parts=(Text.of("hi"),))], False),
+        ([Rejected(public="no")], False),
     ],
 )
 async def test_a_turn_that_is_closed_early_is_cut_short_unless_it_had_ended(

@@ -3,8 +3,8 @@
 Accepted: an object with `stream()` or `invoke()`, of which `stream()` is preferred; or a function itself. Each may be
 async or not, and return, yield, or return something to iterate over. What it may take is in `signature.py`, what it may
 give in `results.py`. To ask the caller something it yields or returns an interrupt; the next turn is then called with
-the reply as the prompt, and as `answer` where it takes one. An agent with a memory keys it by `thread_id`, which is one
-caller's; two callers may name the same `context_id`.
+what the caller answers as the prompt, and as `answer` where it takes one. An agent with a memory keys it by
+`thread_id`, which is one caller's; two callers may name the same `context_id`.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from llamon_agent.adapters.custom.signature import read_signature
 from llamon_agent.adapters.prefill import PrefillToLc
 from llamon_agent.adapters.prompts import text_prompt
 from llamon_agent.domain.errors import AgentError, ConfigError
-from llamon_agent.domain.events import AgentEvent, Complete, Interrupt, Started
+from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
 from llamon_agent.domain.message import Data, Message
 from llamon_agent.runs.ports import NewId, Turn
 
@@ -66,7 +66,7 @@ class CustomAgent:
         async with aclosing(self._events(call)) as events:
             async for event in events:
                 yield event
-                if isinstance(event, Interrupt | Complete):
+                if isinstance(event, AgentEnding):
                     return
         yield Complete()
 

@@ -3,8 +3,8 @@
 The vocabulary of a chunk or a result:
 - text: a string; anything with a `content` (LangChain messages), as text or as content blocks, of which only those of
   text count, so that thoughts stay inside; a mapping with `content`, `output`, or `messages`, whose last one counts;
-- an event: a run event of the domain, or a mapping with the one key `delta`, `progress`, `interrupt`, or `artifact`,
-  whose words are in `adapters/artifacts.py`;
+- an event: a run event of the domain, or a mapping with the one key `delta`, `progress`, `artifact`, `interrupt`,
+  `auth`, `reply` or `reject`; the words of artifacts and of replies that are no text are in `adapters/artifacts.py`;
 - None says nothing; any other value is data, and becomes an artifact.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact
+from llamon_agent.adapters.artifacts import json_of, read_artifact, read_reply, sendable
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
@@ -21,9 +21,11 @@ from llamon_agent.domain.events import (
     Delta,
     Interrupt,
     Progress,
+    Rejected,
+    Reply,
     Started,
 )
-from llamon_agent.domain.message import Data
+from llamon_agent.domain.message import Data, Text, sound
 from llamon_agent.domain.task import Artifact
 
 
@@ -51,10 +53,12 @@ def event_of(output: Output, *, new_id: str) -> AgentEvent | None:
     value = output.value
     if value is None or isinstance(value, Started):  # that a turn has started is not the agent's to say
         return None
-    if isinstance(value, Progress | Delta | Interrupt | Complete):
+    if isinstance(value, Progress | Delta | Interrupt | Complete | Rejected):
         return value
     if isinstance(value, ArtifactMade):
-        return artifact_made(value.artifact)
+        return sendable(value, "an artifact")
+    if isinstance(value, Reply):
+        return sendable(value, "a reply")
     if (event := _event_of_mapping(value, new_id)) is not None:
         return event
     if (text := _text_of(value)) is not None:
@@ -76,9 +80,20 @@ def _event_of_mapping(value: object, new_id: str) -> AgentEvent | None:
             return Progress(text=text)
         case {"interrupt": asked, **rest} if not rest:
             return Interrupt.of(json_of(asked), new_id)
+        case {"auth": asked, **rest} if not rest:
+            return Interrupt.of(json_of(asked), new_id, auth=True)
         case {"artifact": made, **rest} if not rest:
             return read_artifact(made, new_id=new_id)
+        case {"reply": said, **rest} if not rest:
+            return _reply_of(said)
+        case {"reject": str(reason), **rest} if not rest:
+            return Rejected(public=reason)
     return None
+
+
+def _reply_of(said: object) -> Reply:
+    text = _text_of(said)
+    return read_reply(said) if text is None else Reply(parts=(Text.of(sound(text)),))
 
 
 def _text_of(value: object) -> str | None:

@@ -17,6 +17,9 @@ from llamon_agent.adapters.langgraph.shapes import BREAKPOINT, Choice, Free, Mis
 from llamon_agent.domain.events import Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url
 
+AUTH = "auth"
+"""The one key of a question that asks for a sign-in: interrupt({"auth": what to do}). It is answered like any other."""
+
 ANSWERS = "answers"
 """The key under which data answers several questions: {"answers": {interrupt id: value}}."""
 
@@ -74,7 +77,7 @@ def json_safe(value: Any) -> Any:
 
 
 def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
-    """All the questions as one pause.
+    """All the questions as one pause, for a sign-in if they all ask for one.
 
     Shape: each question's words and what to answer; with ids where there are several, as answers must name them then.
     """
@@ -85,7 +88,8 @@ def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
         lines.append(f"[{question.id}] {words}" if several else words)
     if several:
         lines.append(f'Answer by id with data: {{"{ANSWERS}": {{"<id>": <answer>}}}}.')
-    return Interrupt(text="\n".join(lines), questions=tuple(questions))
+    auth = bool(questions) and all(_is_for_auth(question.value) for question in questions)
+    return Interrupt(text="\n".join(lines), questions=tuple(questions), auth=auth)
 
 
 def decide_answer(questions: Sequence[Question], answer: Answer) -> Resume | Unclear:
@@ -178,11 +182,17 @@ def _words_of(value: Any) -> str:
         return _action_words(value)
     if Inbox.fits(value):
         return "\n".join(_inbox_words(request) for request in (value if isinstance(value, list) else [value]))
+    if _is_for_auth(value):
+        return _words_of(value[AUTH])
     if isinstance(value, dict):
         for key in _WORDING:
             if isinstance(words := value.get(key), str) and words:
                 return words
     return msgspec.json.encode(value).decode()
+
+
+def _is_for_auth(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {AUTH}
 
 
 def _action_words(action: Metadata) -> str:

@@ -1,4 +1,4 @@
-"""The agent card: a profile and an address in, the bytes of a card out, in one of three flavours.
+"""The agent card: a profile and the agent's addresses in, a card out, in one of three flavours.
 
 The hybrid card is a 1.0 card with 0.3's fields beside it, so that one document serves every client. Two keys need care:
 
@@ -10,6 +10,8 @@ The hybrid card is a 1.0 card with 0.3's fields beside it, so that one document 
   of all where none is theirs. Copilot Studio refuses a card that mentions 1.0 at all, so there is a pure 0.3 card.
 
 Each version's own conformance suite refuses the other's keys, which is why there is a pure 1.0 card.
+
+A 1.0 card holds no value that ProtoJSON would leave out, so that it is what a signature is made over as it stands.
 """
 
 import hashlib
@@ -19,30 +21,53 @@ from typing import Any, Literal
 
 import msgspec
 
-from llamon_agent.domain.profile import Profile, Skill
+from llamon_agent.domain.profile import Extension, Profile, Skill
 
 Flavour = Literal["hybrid", "1.0", "0.3"]
 
 Json = dict[str, Any]
 
+JWKS_PATH = "/.well-known/jwks.json"
+"""Where the public keys are that verify a card."""
+
+SigningAlgorithm = Literal["ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
+"""Those with a public key: whoever can verify a card by a shared secret can forge it, too."""
+
 _BEARER = "bearer"
+_JSON_RPC, _REST, _GRPC = "JSONRPC", "HTTP+JSON", "GRPC"
 
 
-def write_card(profile: Profile, *, base_url: str, path: str, flavour: Flavour) -> bytes:
-    """The card of an agent whose JSON-RPC endpoint is at `base_url` + `path`.
+class Interfaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent is called.
 
-    Shape: base_url has no slash at its end, path has one in front.
-    Source: A2A 1.0 §4.4.1; 0.3 §5.5.
+    Shape: url takes JSON-RPC, and with rest it is also what REST's paths begin with; grpc is host:port, None for a card
+           without it; grpc_tenant is what a call on that port names to mean this agent, None for the default one.
     """
-    url = base_url + path
+
+    url: str
+    rest: bool = False
+    grpc: str | None = None
+    grpc_tls: bool = False
+    grpc_tenant: str | None = None
+
+
+def card_of(profile: Profile, interfaces: Interfaces, flavour: Flavour) -> Json:
+    """The card of an agent, not signed. Source: A2A 1.0 §4.4.1; 0.3 §5.5."""
     match flavour:
         case "1.0":
-            card = _of_both(profile) | _of_10(url, ("1.0",)) | _security_10(profile)
+            return _of_both(profile) | _of_10(profile, interfaces, ("1.0",))
         case "0.3":
-            card = _of_both(profile) | _of_03(url) | _security_03(profile)
+            return _of_both(profile) | _of_03(profile, interfaces)
         case "hybrid":
-            card = _of_both(profile) | _of_03(url) | _of_10(url, ("1.0", "0.3")) | _security_hybrid(profile)
-    card["capabilities"] = _capabilities(flavour)
+            new, old = _of_10(profile, interfaces, ("1.0", "0.3")), _of_03(profile, interfaces)
+            both = {"capabilities": old["capabilities"] | new["capabilities"]}
+            if profile.bearer:
+                both["securitySchemes"] = {_BEARER: _SCHEME_10 | _SCHEME_03}
+            return _of_both(profile) | new | old | both
+
+
+def write_card(card: Json) -> bytes:
+    """A card's bytes."""
     return msgspec.json.encode(card)
 
 
@@ -60,8 +85,8 @@ def _of_both(profile: Profile) -> Json:
         "name": profile.name,
         "description": profile.description,
         "version": profile.version,
-        "defaultInputModes": profile.input_modes,
-        "defaultOutputModes": profile.output_modes,
+        "defaultInputModes": list(profile.input_modes),
+        "defaultOutputModes": list(profile.output_modes),
         "skills": [_skill(skill) for skill in profile.skills or (_default_skill(profile),)],
     }
     if profile.provider is not None:
@@ -84,64 +109,93 @@ def _skill(skill: Skill) -> Json:
         "id": skill.id,
         "name": skill.name,
         "description": skill.description,
-        "tags": skill.tags or (skill.id,),
+        "tags": list(skill.tags or (skill.id,)),
     }
     if skill.examples:
-        wire["examples"] = skill.examples
+        wire["examples"] = list(skill.examples)
     return wire
 
 
-def _of_10(url: str, versions: tuple[str, ...]) -> Json:
-    """Where 1.0 looks for the endpoint. Source: A2A 1.0 §4.4.6; the version is Major.Minor (§3.6)."""
-    return {
-        "supportedInterfaces": [
-            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version} for version in versions
-        ]
+def _of_10(profile: Profile, interfaces: Interfaces, versions: tuple[str, ...]) -> Json:
+    """What only 1.0 says, or says in its own shape. Source: A2A 1.0 §4.4.6; the version is Major.Minor (§3.6)."""
+    ways = [way for version in versions for way in _ways_10(interfaces, version)]
+    card: Json = {
+        "supportedInterfaces": ways,
+        "capabilities": _capabilities(profile) | {"extendedAgentCard": profile.addition is not None},
     }
+    return card | _REQUIRED_10 | {"securitySchemes": {_BEARER: _SCHEME_10}} if profile.bearer else card
 
 
-def _of_03(url: str) -> Json:
-    """Where 0.x looks for the endpoint. Source: A2A 0.3 §5.5, §5.6.2 (the main URL is listed again)."""
-    return {
+def _ways_10(interfaces: Interfaces, version: str) -> list[Json]:
+    """The interfaces that speak one version, the preferred one first (§8.3.1).
+
+    gRPC's address has no scheme, as the specification says since 1.0.1. 0.3 has no tenant, so an agent that needs one
+    on that port cannot be reached there by 0.3.
+    """
+    ways: list[Json] = [{"url": interfaces.url, "protocolBinding": _JSON_RPC}]
+    if interfaces.rest:
+        ways.append({"url": _rest_url(interfaces), "protocolBinding": _REST})
+    if interfaces.grpc and interfaces.grpc_tenant is None:
+        ways.append({"url": interfaces.grpc, "protocolBinding": _GRPC})
+    elif interfaces.grpc and version != "0.3":
+        ways.append({"url": interfaces.grpc, "protocolBinding": _GRPC, "tenant": interfaces.grpc_tenant})
+    return [{**way, "protocolVersion": version} for way in ways]
+
+
+def _of_03(profile: Profile, interfaces: Interfaces) -> Json:
+    """What only 0.x says, or says in its own shape. Source: A2A 0.3 §5.5, §5.6.2 (the main URL is listed again)."""
+    card: Json = {
         "protocolVersion": "0.3.0",
-        "url": url,
-        "preferredTransport": "JSONRPC",
-        "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
-        "supportsAuthenticatedExtendedCard": False,
+        "url": interfaces.url,
+        "preferredTransport": _JSON_RPC,
+        "additionalInterfaces": _ways_03(interfaces),
+        "supportsAuthenticatedExtendedCard": profile.addition is not None,
+        "capabilities": _capabilities(profile) | {"stateTransitionHistory": False},
     }
+    return card | _REQUIRED_03 | {"securitySchemes": {_BEARER: _SCHEME_03}} if profile.bearer else card
 
 
-def _capabilities(flavour: Flavour) -> Json:
+def _ways_03(interfaces: Interfaces) -> list[Json]:
+    """All transports; each address is a URL, gRPC's too. Source: A2A 0.3 §5.5.5 (AgentInterface)."""
+    ways = [{"url": interfaces.url, "transport": _JSON_RPC}]
+    if interfaces.rest:
+        ways.append({"url": _rest_url(interfaces), "transport": _REST})
+    if interfaces.grpc and interfaces.grpc_tenant is None:
+        scheme = "https" if interfaces.grpc_tls else "http"
+        ways.append({"url": f"{scheme}://{interfaces.grpc}", "transport": _GRPC})
+    return ways
+
+
+def _rest_url(interfaces: Interfaces) -> str:
+    """Clients put a path that begins with a slash behind it."""
+    return interfaces.url.rstrip("/")
+
+
+def _capabilities(profile: Profile) -> Json:
     """Source: A2A 1.0 §4.4.3; 0.3 §5.5.2."""
-    capabilities: Json = {"streaming": True, "pushNotifications": False}
-    if flavour != "0.3":
-        capabilities["extendedAgentCard"] = False
-    if flavour != "1.0":
-        capabilities["stateTransitionHistory"] = False
+    capabilities: Json = {"streaming": profile.streaming, "pushNotifications": profile.push}
+    if profile.extensions:
+        capabilities["extensions"] = [_extension(extension) for extension in profile.extensions]
     return capabilities
+
+
+def _extension(extension: Extension) -> Json:
+    """Source: A2A 1.0 §4.4.4; 0.3 §5.5.2.1."""
+    wire: Json = {"uri": extension.uri}
+    if extension.description:
+        wire["description"] = extension.description
+    if extension.required:
+        wire["required"] = True
+    if extension.params:
+        wire["params"] = dict(extension.params)
+    return wire
 
 
 _SCHEME_10: Json = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
 _SCHEME_03: Json = {"type": "http", "scheme": "Bearer"}
-_REQUIRED_10: Json = {"securityRequirements": [{"schemes": {_BEARER: {"list": []}}}]}
+_REQUIRED_10: Json = {"securityRequirements": [{"schemes": {_BEARER: {}}}]}
 _REQUIRED_03: Json = {"security": [{_BEARER: []}]}
-
-
-def _security_10(profile: Profile) -> Json:
-    """Source: A2A 1.0 §4.5."""
-    return {"securitySchemes": {_BEARER: _SCHEME_10}, **_REQUIRED_10} if profile.bearer else {}
-
-
-def _security_03(profile: Profile) -> Json:
-    """Source: A2A 0.3 §5.5.3."""
-    return {"securitySchemes": {_BEARER: _SCHEME_03}, **_REQUIRED_03} if profile.bearer else {}
-
-
-def _security_hybrid(profile: Profile) -> Json:
-    """Both at once; see the top of this module."""
-    if not profile.bearer:
-        return {}
-    return {"securitySchemes": {_BEARER: _SCHEME_10 | _SCHEME_03}, **_REQUIRED_10, **_REQUIRED_03}
+"""How callers sign in, per version. Source: A2A 1.0 §4.5; 0.3 §5.5.3."""
 
 
 # Where the agent is.

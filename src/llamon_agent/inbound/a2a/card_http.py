@@ -1,15 +1,23 @@
-"""The cards over HTTP: public, cacheable, readable by browsers of any origin."""
+"""The cards over HTTP, and the keys to verify them by: public, cacheable, readable by browsers of any origin."""
+
+from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from email.utils import formatdate
+from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from llamon_agent.domain.profile import Profile
-from llamon_agent.inbound.a2a.card import Flavour, etag, public_base, write_card
+from llamon_agent.inbound.a2a.card import JWKS_PATH, Flavour, etag, public_base
+from llamon_agent.inbound.a2a.card_site import Cards, CardSite
+
+if TYPE_CHECKING:
+    from llamon_agent.inbound.a2a.card_signing import Signer
+
+_METHODS = ["GET", "OPTIONS"]  # and HEAD, by Starlette
 
 _IS_10 = re.compile(r"1\.0(\.\d+)?", re.ASCII)
 
@@ -21,53 +29,56 @@ PREFLIGHT = {
 }
 
 
-class CardSite(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose card it is and where its agent is; the fields are those of `http.routes`."""
-
-    profile: Profile
-    path: str
-    public_url: str | None
-    trusted: bool
-    started_s: float
-
-
 def card_routes(site: CardSite, *, under: str) -> list[BaseRoute]:
     """Both well-known places under a path: the card of our day, and the one of 0.2, where some still look."""
+    cards = Cards(site)
 
     async def current(request: Request) -> Response:
         version = request.headers.get("a2a-version") or request.query_params.get("A2A-Version") or ""
-        return _card(site, request, "1.0" if _IS_10.fullmatch(version.strip()) else "hybrid")
+        return _card(request, site, cards, "1.0" if _IS_10.fullmatch(version.strip()) else "hybrid")
 
     async def old(request: Request) -> Response:
-        return _card(site, request, "0.3")
+        return _card(request, site, cards, "0.3")
 
-    methods = ["GET", "OPTIONS"]  # and HEAD, by Starlette
     return [
-        Route(f"{under}/.well-known/agent-card.json", current, methods=methods),
-        Route(f"{under}/.well-known/agent.json", old, methods=methods),
+        Route(f"{under}/.well-known/agent-card.json", current, methods=_METHODS),
+        Route(f"{under}/.well-known/agent.json", old, methods=_METHODS),
     ]
 
 
-def _card(site: CardSite, request: Request, flavour: Flavour) -> Response:
+def jwks_route(signer: Signer) -> BaseRoute:
+    """The public keys, one place for all agents. Source: A2A 1.0 §8.4.2 (`jku`); RFC 7517 §8.5.1 (the type)."""
+    body = signer.write_jwks()
+    tag = etag(body)
+
+    async def keys(request: Request) -> Response:
+        return _public(request, body, tag, media_type="application/jwk-set+json")
+
+    return Route(JWKS_PATH, keys, methods=_METHODS)
+
+
+def _card(request: Request, site: CardSite, cards: Cards, flavour: Flavour) -> Response:
+    scheme = request.scope.get("scheme", "http")
+    base_url = public_base(request.headers, configured=site.public_url, trusted=site.trusted, scheme=scheme)
+    card = cards.card(base_url, flavour)
+    headers = {"last-modified": formatdate(site.started_s, usegmt=True), "vary": _vary(site)}
+    return _public(request, card.body, card.etag, media_type="application/json", extra=headers)
+
+
+def _public(request: Request, body: bytes, tag: str, *, media_type: str, extra: Mapping[str, str] = {}) -> Response:
     """Source: A2A 1.0 §8.6.1 (caching); RFC 9110 §13.1.2 (If-None-Match)."""
     if request.method == "OPTIONS":
         return Response(status_code=204, headers=PREFLIGHT)
-    base_url = public_base(
-        request.headers, configured=site.public_url, trusted=site.trusted, scheme=request.scope.get("scheme", "http")
-    )
-    card = write_card(site.profile, base_url=base_url, path=site.path, flavour=flavour)
-    tag = etag(card)
     headers = {
         "access-control-allow-origin": "*",
         "access-control-expose-headers": "ETag, Last-Modified",
         "cache-control": "public, max-age=300",
         "etag": tag,
-        "last-modified": formatdate(site.started_s, usegmt=True),
-        "vary": _vary(site),
+        **extra,
     }
     if _has(tag, request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)
-    return Response(card, media_type="application/json", headers=headers)
+    return Response(body, media_type=media_type, headers=headers)
 
 
 def _vary(site: CardSite) -> str:

@@ -41,6 +41,24 @@ def negotiate(method: str, version_header: str | None) -> Dialect:
     return spoken
 
 
+def agree(spoken: Dialect, version_header: str | None) -> None:
+    """Check that a caller asks for the version that its route or its service speaks, or for none.
+
+    Raises: VersionNotSupported, also where the version is spoken, but elsewhere. Source: A2A 1.0 §3.6.2.
+    """
+    asked = _asked(version_header)
+    if asked is not None and asked.version != spoken.version:
+        raise VersionNotSupported(
+            f"This address speaks A2A {spoken.version}, and the A2A-Version header asks for {asked.version}; "
+            "the agent card says where that version is spoken."
+        )
+
+
+def dialect_of(version: str) -> Dialect:
+    """The dialect of a version that was once negotiated, such as a webhook's."""
+    return _BY_VERSION[version]
+
+
 def dialect_for_fault(method: str | None, version_header: str | None) -> Dialect:
     """In whose shape an error is written, when it may be that no dialect could be agreed on.
 

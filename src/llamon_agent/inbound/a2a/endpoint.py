@@ -1,50 +1,55 @@
-"""One call: a body goes in, an answer comes out. Knows no framework, so that every rim can stand in front of it.
+"""One operation: a rim's request is opened and carried out, and what came of it goes back, whatever the transport.
 
-One of the two homes of `except Exception` (the other is the run's loop): whatever goes wrong in here is answered, in
-the caller's dialect, and what is our own fault is logged with its traceback.
+One of the two homes of `except Exception` (the other is the run's loop): whatever goes wrong in here becomes a
+`Refused`, which the rim writes in its transport's shape; and what is our own fault is logged with its traceback.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from llamon_agent.domain.errors import (
-    CallerError,
     ExtendedCardNotConfigured,
+    ExtensionSupportRequired,
     PushNotSupported,
+    StreamingNotSupported,
     UnsupportedOperation,
 )
-from llamon_agent.domain.principal import Principal
-from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate
-from llamon_agent.inbound.a2a.executor import run_request
-from llamon_agent.inbound.a2a.faults import INTERNAL, fault_of, write_fault
-from llamon_agent.inbound.a2a.jsonrpc import NULL, Call, read_call, read_id, write_result
+from llamon_agent.domain.principal import Principal, owner_of
+from llamon_agent.domain.push import PushConfig
+from llamon_agent.domain.task import Task
+from llamon_agent.inbound.a2a.executor import check_tenant, run_request
+from llamon_agent.inbound.a2a.faults import Refused, refused
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.operations import (
     CancelTask,
+    DeletePushConfig,
     Dialect,
-    ExtendedCard,
+    GetExtendedCard,
+    GetPushConfig,
     GetTask,
+    ListPushConfigs,
     ListTasks,
     Operation,
-    PushConfigCall,
+    PushConfigOperation,
     SendMessage,
+    SetPushConfig,
     Subscribe,
 )
-from llamon_agent.inbound.a2a.paging import read_token, write_token
+from llamon_agent.inbound.a2a.paging import page_of, read_token, write_token
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
 from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.streaming import Frames, Telling
+from llamon_agent.inbound.a2a.streaming import Spoken, Stream, Telling
 from llamon_agent.runs.ports import TaskQuery
+from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 
 logger = logging.getLogger(__name__)
 
-A = TypeVar("A")
 B = TypeVar("B")
 
 _MAX_SEQ_DIGITS = 18
@@ -52,40 +57,78 @@ _MAX_SEQ_DIGITS = 18
 _LARGE_BYTES = 128 * 1024
 """From which size on a call is worth a thread: a smaller one takes a few milliseconds at worst, mostly far less."""
 
-_NO_EXTENDED_CARD: Mapping[str, type[CallerError]] = {"1.0": UnsupportedOperation}
-"""1.0 has a capability for it, which our cards do not claim (§3.1.11); other versions just lack the card (0.3 §7.10).
-"""
-
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls, and what the transport says beside the body.
+    """Who calls, and what the transport says beside the request.
 
-    Shape: version is the A2A-Version header or query parameter, last_event_id the Last-Event-ID header; both as sent.
+    Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, both as sent;
+           extensions are the URIs that the caller supports; base_url gives the address at which it knows this server.
     """
 
     principal: Principal = Principal()
     version: str | None = None
     last_event_id: str | None = None
+    extensions: frozenset[str] = frozenset()
+    base_url: Callable[[], str] = str
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """One JSON-RPC response."""
+class Asked(msgspec.Struct, frozen=True):
+    """An opened request. Shape: waits is false for a caller that takes no answer."""
+
+    operation: Operation
+    dialect: Dialect
+    waits: bool = True
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of it: one JSON value in the dialect. Shape: extensions are the URIs that were activated."""
 
     body: bytes
+    extensions: tuple[str, ...] = ()
 
 
-class Nothing(msgspec.Struct, frozen=True):
-    """The call was a notification: it is done and not answered. Source: JSON-RPC 2.0 §4.1."""
+Reply = Result | Stream | Spoken | Refused
+
+ExtendedCards = Callable[[str, Dialect], bytes]
+"""The card for authenticated callers, for a base URL and in a dialect's shape."""
 
 
-Reply = Answer | Nothing | Frames
+class Webhooks(Protocol):
+    """The webhooks of tasks; see `push.webhooks`. Raises: TaskNotFound, BadParams; BackendError."""
+
+    def check(self, config: PushConfig) -> None:
+        """Refuse a webhook that could not be kept, before anything is begun. Raises: BadParams."""
+        ...
+
+    async def register(self, task: Task, config: PushConfig) -> PushConfig: ...
+
+    async def get(self, owner: str, agent: str, task_id: str, config_id: str | None) -> PushConfig: ...
+
+    async def list(self, owner: str, agent: str, task_id: str) -> tuple[PushConfig, ...]: ...
+
+    async def delete(self, owner: str, agent: str, task_id: str, config_id: str) -> None: ...
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's card promises, and its endpoint keeps.
+
+    Shape: extensions are the URIs that the agent supports, and whether each is required; extended_card is None where
+           there is none; tenants are those whose tasks it keeps apart, `*` any.
+    """
+
+    artifacts: Artifacts = Artifacts.AUTO
+    modes: Modes = Modes()
+    streaming: bool = True
+    extensions: Mapping[str, bool] = {}
+    extended_card: ExtendedCards | None = None
+    tenants: frozenset[str] = frozenset()
 
 
 class Endpoint:
     """The A2A endpoint of one agent, or with a routing of several: then `others` are the endpoints of the rest by name.
 
-    Units: wait_s is how long a blocking send waits before it answers with the task as it is; ping_s how long a stream
-           may be quiet.
+    Shape: webhooks None: push notifications are not supported.
+    Units: wait_s is how long a blocking send waits before it answers with the task as it is.
     """
 
     def __init__(
@@ -93,98 +136,133 @@ class Endpoint:
         runs: RunService,
         *,
         agent: str,
-        artifacts: Artifacts = Artifacts.AUTO,
-        modes: Modes = Modes(),
+        traits: Traits = Traits(),
         wait_s: float = 300.0,
-        ping_s: float = 15.0,
+        webhooks: Webhooks | None = None,
         routing: Routing | None = None,
         others: Mapping[str, "Endpoint"] | None = None,
     ) -> None:
         self._runs = runs
         self._agent = agent
-        self._artifacts = artifacts
-        self._modes = modes
+        self._traits = traits
+        self._required = frozenset(uri for uri, required in traits.extensions.items() if required)
         self._wait_s = wait_s
-        self._ping_s = ping_s
+        self._webhooks = webhooks
         self._routing = routing
         self._others = others or {}
 
-    async def answer(self, body: bytes, caller: Caller) -> Reply:
-        """Carry out one call. Raises nothing: an error before a stream's first event is an Answer too."""
-        call: Call | None = None
+    async def answer(
+        self, read: Callable[[], Asked], caller: Caller, *, size_bytes: int, shape: Callable[[], Dialect]
+    ) -> Reply:
+        """Carry out one request. Raises nothing: an error before a stream's first event is a Refused too.
+
+        Shape: `read` opens the request and may raise; `shape` tells in whose shape an error is written, if one is.
+        Units: size_bytes is how large the request is.
+        """
+        asked: Asked | None = None
         try:
-            call = await _apart(len(body), read_call, body)
-            dialect = negotiate(call.method, caller.version)
-            operation = await _apart(len(body), dialect.methods[call.method], call.params)
-            meant = await self._endpoint_for(operation, caller)
-            reply = await meant._perform(operation, call, dialect, caller)
+            asked = await apart(size_bytes, read)
+            meant, asked = await self._meant(asked, caller)
+            return await meant._perform(asked, caller, size_bytes)
         except Exception as exc:
-            if fault_of(exc) is INTERNAL:
-                logger.exception("a call of agent %s failed: %s", self._agent, call.method if call else "no request")
-            call_id, method = (call.id, call.method) if call else (await _apart(len(body), read_id, body), None)
-            return Answer(write_fault(call_id, exc, dialect_for_fault(method, caller.version)))
-        if not call.is_notification:
-            return reply
-        if isinstance(reply, Frames):
-            reply.close()
-        return Nothing()
+            failure = refused(exc, shape())
+            if failure.fault.is_ours:
+                what = type(asked.operation).__name__ if asked else "no request"
+                logger.exception("a call of agent %s failed: %s", self._agent, what)
+            return failure
 
-    def refuse(self, error: CallerError, caller: Caller) -> Answer:
-        """The answer to a request whose body is not read."""
-        return Answer(write_fault(NULL, error, dialect_for_fault(None, caller.version)))
-
-    async def _endpoint_for(self, operation: Operation, caller: Caller) -> "Endpoint":
+    async def _meant(self, asked: Asked, caller: Caller) -> "tuple[Endpoint, Asked]":
+        """The endpoint of the agent that is meant, and what it is asked."""
+        operation = asked.operation
+        if operation.tenant is not None and operation.tenant in self._others:  # the tenant of an agent's own interface
+            return self._others[operation.tenant], _without_tenant(asked)
         if self._routing is None:
-            return self
-        return self._others.get(await self._routing.agent_for(operation, caller.principal.id), self)
+            return self, asked
+        name = await self._routing.agent_for(operation, owner_of(caller.principal, operation.tenant))
+        return self._others.get(name, self), asked
 
-    async def _perform(self, operation: Operation, call: Call, dialect: Dialect, caller: Caller) -> Reply:
-        owner = caller.principal.id
+    async def _perform(self, asked: Asked, caller: Caller, size_bytes: int) -> Reply:
+        operation, dialect = asked.operation, asked.dialect
+        check_tenant(operation.tenant, self._traits.tenants)
+        owner = owner_of(caller.principal, operation.tenant)
+        extensions = self._activated(caller)
         match operation:
             case SendMessage():
-                return await self._send(operation, call, dialect, owner)
+                run = await self._submit(operation, owner, size_bytes)
+                if operation.stream:
+                    return self._follow_run(run, operation, dialect, extensions)
+                body = await self._sent(run, operation, dialect, waits=asked.waits)
             case GetTask():
                 task = await self._runs.get(owner, self._agent, operation.task_id)
-                result = dialect.write_task(trim_history(task, operation.history_length))
+                body = dialect.write_task(trim_history(task, operation.history_length))
             case ListTasks():
-                result = await self._list(operation, dialect, owner)
+                body = await self._list(operation, dialect, owner)
             case CancelTask(task_id=task_id, again_ok=again_ok):
-                task = await self._runs.cancel_run(owner, self._agent, task_id, again_ok=again_ok)
-                result = dialect.write_task(task)
+                body = dialect.write_task(await self._runs.cancel_run(owner, self._agent, task_id, again_ok=again_ok))
             case Subscribe():
-                return await self._subscribe(operation, call, dialect, caller)
-            case PushConfigCall():
-                raise PushNotSupported
-            case ExtendedCard():
-                raise _NO_EXTENDED_CARD.get(dialect.version, ExtendedCardNotConfigured)
-        return Answer(write_result(call.id, result))
+                return await self._subscribe(operation, dialect, owner, caller, extensions)
+            case SetPushConfig() | GetPushConfig() | ListPushConfigs() | DeletePushConfig():
+                body = await self._push(operation, dialect, owner)
+            case GetExtendedCard():
+                body = self._extended_card(dialect, caller)
+        return Result(body, extensions)
 
-    async def _send(self, operation: SendMessage, call: Call, dialect: Dialect, owner: str) -> Reply:
-        to_request = partial(run_request, owner=owner, agent=self._agent, modes=self._modes)
-        request = await _apart(len(call.params), to_request, operation)
-        run = await self._runs.submit_run(request)
-        if operation.stream:
-            telling = Telling(
-                call_id=call.id,
-                dialect=dialect,
-                artifacts=decide_mode(self._artifacts, [operation.message]),
-                history_length=operation.history_length,
+    def _activated(self, caller: Caller) -> tuple[str, ...]:
+        """The extensions that both sides support.
+
+        Raises: ExtensionSupportRequired: the agent insists on another. Source: A2A 1.0 §3.3.4, §4.6.
+        """
+        if missing := self._required - caller.extensions:
+            raise ExtensionSupportRequired(
+                f"This agent requires the extension {', '.join(sorted(missing))}; name it in the A2A-Extensions header."
             )
-            return Frames(run.follow(), telling, ping_s=self._ping_s)
-        waits = operation.blocking and not call.is_notification
-        task = await run.settled(self._wait_s) if waits else run.task
-        return Answer(write_result(call.id, dialect.write_sent(trim_history(task, operation.history_length))))
+        return tuple(uri for uri in self._traits.extensions if uri in caller.extensions) if caller.extensions else ()
 
-    async def _subscribe(self, operation: Subscribe, call: Call, dialect: Dialect, caller: Caller) -> Frames:
+    # --- messages and streams ---------------------------------------------------------------------------------------
+
+    async def _submit(self, operation: SendMessage, owner: str, size_bytes: int) -> Run:
+        if operation.stream and not self._traits.streaming:
+            raise StreamingNotSupported
+        if operation.push is not None:
+            self._hooks().check(operation.push)
+        to_request = partial(run_request, operation, owner=owner, agent=self._agent, modes=self._traits.modes)
+        run = await self._runs.submit_run(await apart(size_bytes, to_request))
+        if operation.push is not None and run.reply is None:
+            await self._hooks().register(run.task, operation.push)
+        return run
+
+    async def _sent(self, run: Run, operation: SendMessage, dialect: Dialect, *, waits: bool) -> bytes:
+        if run.reply is not None:
+            return dialect.write_message(run.reply)
+        task = await run.settled(self._wait_s) if operation.blocking and waits else run.task
+        return dialect.write_sent(trim_history(task, operation.history_length))
+
+    def _follow_run(
+        self, run: Run, operation: SendMessage, dialect: Dialect, extensions: tuple[str, ...]
+    ) -> Stream | Spoken:
+        if run.reply is not None:
+            return Spoken(run.reply, dialect, extensions)
+        telling = Telling(
+            dialect=dialect,
+            artifacts=decide_mode(self._traits.artifacts, [operation.message]),
+            history_length=operation.history_length,
+        )
+        return Stream(run.follow(), telling, extensions)
+
+    async def _subscribe(
+        self, operation: Subscribe, dialect: Dialect, owner: str, caller: Caller, extensions: tuple[str, ...]
+    ) -> Stream:
+        if not self._traits.streaming:
+            raise StreamingNotSupported
         subscription = await self._runs.subscribe(
-            caller.principal.id,
+            owner,
             self._agent,
             operation.task_id,
             after_seq=_read_seq(caller.last_event_id),
             ended_ok=operation.ended_ok,
         )
-        mode = decide_mode(self._artifacts, subscription.task.history)
-        return Frames(subscription, Telling(call_id=call.id, dialect=dialect, artifacts=mode), ping_s=self._ping_s)
+        mode = decide_mode(self._traits.artifacts, subscription.task.history)
+        return Stream(subscription, Telling(dialect=dialect, artifacts=mode), extensions)
 
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:
         query = TaskQuery(
@@ -205,10 +283,45 @@ class Endpoint:
             include_artifacts=operation.include_artifacts,
         )
 
+    # --- webhooks, and the card for those who signed in -------------------------------------------------------------
 
-async def _apart(size_bytes: int, work: Callable[[A], B], given: A) -> B:
+    def _hooks(self) -> Webhooks:
+        if self._webhooks is None:
+            raise PushNotSupported
+        return self._webhooks
+
+    async def _push(self, operation: PushConfigOperation, dialect: Dialect, owner: str) -> bytes:
+        hooks, task_id = self._hooks(), operation.task_id
+        match operation:
+            case SetPushConfig(config=config):
+                kept: PushConfig = await hooks.register(await self._task(owner, task_id), config)
+                return dialect.write_push_config(task_id, kept)
+            case GetPushConfig(config_id=config_id):
+                return dialect.write_push_config(task_id, await hooks.get(owner, self._agent, task_id, config_id))
+            case ListPushConfigs(page_size=page_size, page_token=token):
+                configs, next_token = page_of(await hooks.list(owner, self._agent, task_id), page_size, token)
+                return dialect.write_push_configs(task_id, configs, next_token=next_token)
+            case DeletePushConfig(config_id=config_id):
+                await hooks.delete(owner, self._agent, task_id, config_id)
+                return dialect.write_deleted()
+
+    async def _task(self, owner: str, task_id: str) -> Task:
+        return await self._runs.get(owner, self._agent, task_id)
+
+    def _extended_card(self, dialect: Dialect, caller: Caller) -> bytes:
+        """1.0 has a capability for it: an agent that does not claim it does not support the operation (§3.1.11)."""
+        if self._traits.extended_card is None:
+            raise UnsupportedOperation if dialect.version == "1.0" else ExtendedCardNotConfigured
+        return self._traits.extended_card(caller.base_url(), dialect)
+
+
+def _without_tenant(asked: Asked) -> Asked:
+    return msgspec.structs.replace(asked, operation=msgspec.structs.replace(asked.operation, tenant=None))
+
+
+async def apart(size_bytes: int, work: Callable[[], B]) -> B:
     """Do pure work on a call; that on a large one in a thread, so that other calls and streams go on meanwhile."""
-    return await asyncio.to_thread(work, given) if size_bytes > _LARGE_BYTES else work(given)
+    return await asyncio.to_thread(work) if size_bytes > _LARGE_BYTES else work()
 
 
 def _read_seq(last_event_id: str | None) -> int | None:

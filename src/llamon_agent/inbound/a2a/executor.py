@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from llamon_agent.domain.errors import BadParams, PushNotSupported
+from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
 from llamon_agent.inbound.a2a.modes import Modes, check_files, check_output, objection
@@ -18,6 +18,8 @@ MAX_CONTEXT_ID_CHARS = 512
 """How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
 
 _CONTEXT_ID = re.compile(rf"[^\x00-\x1f\x7f]{{1,{MAX_CONTEXT_ID_CHARS}}}")
+_TENANT = _CONTEXT_ID
+"""A tenant is as free as a contextId, for it divides contexts."""
 
 
 def run_request(call: SendMessage, *, owner: str, agent: str, modes: Modes = Modes()) -> RunRequest:
@@ -25,10 +27,8 @@ def run_request(call: SendMessage, *, owner: str, agent: str, modes: Modes = Mod
 
     Shape:  the message is kept without the history in its metadata, so that no task repeats it to the host; the run's
             metadata is what the host sent in both places, with our `source` and `blocking` on top.
-    Raises: BadParams, PushNotSupported, ContentTypeNotSupported.
+    Raises: BadParams, ContentTypeNotSupported.
     """
-    if call.wants_push:
-        raise PushNotSupported
     message = call.message
     _check(message)
     check_output(call.accepted_output_modes, modes)
@@ -66,7 +66,23 @@ def _check(message: Message) -> None:
     if message.context_id is not None and not _CONTEXT_ID.fullmatch(message.context_id):
         raise BadParams(
             f"message.contextId: 1 to {MAX_CONTEXT_ID_CHARS} characters, none of them a control character; "
-            "leave it out for a new context"
+            "leave it out for a new context",
+            field="message.contextId",
         )
     if not any(part.text if isinstance(part, Text) else True for part in message.parts):
-        raise BadParams("message.parts: at least one part must not be empty text")
+        raise BadParams("message.parts: at least one part must not be empty text", field="message.parts")
+
+
+ANY_TENANT = "*"
+
+
+def check_tenant(tenant: str | None, known: frozenset[str]) -> None:
+    """Refuse a tenant that is none of ours, or that could not be kept. Raises: BadParams."""
+    if not tenant or (tenant in known and tenant != ANY_TENANT):
+        return
+    if ANY_TENANT not in known:
+        raise BadParams("tenant: there is no such tenant here; leave it out, or name one that is", field="tenant")
+    if not _TENANT.fullmatch(tenant):
+        raise BadParams(
+            f"tenant: at most {MAX_CONTEXT_ID_CHARS} characters, none of them a control character", field="tenant"
+        )

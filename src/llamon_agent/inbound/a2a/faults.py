@@ -1,9 +1,10 @@
-"""Which code an error has on the wire. One table, and the one place that writes an error.
+"""Which code an error has on the wire. One table for all transports, and the one place that words an error.
 
-Source: A2A 1.0.1 §5.4 (codes, reasons), §9.5 (JSON-RPC error data); JSON-RPC 2.0 §5.1.
+Source: A2A 1.0.1 §5.4 (codes, reasons), §9.5 (JSON-RPC), §10.6 (gRPC), §11.6 (HTTP); JSON-RPC 2.0 §5.1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -17,73 +18,129 @@ from llamon_agent.domain.errors import (
     ContentTypeNotSupported,
     ContextIsBusy,
     ExtendedCardNotConfigured,
+    ExtensionSupportRequired,
     LlamonError,
     PushNotSupported,
+    StreamingNotSupported,
     TaskHasEnded,
     TaskIsBusy,
     TaskNotCancelable,
     TaskNotFound,
+    Unauthenticated,
     UnknownMethod,
     UnsupportedOperation,
     VersionNotSupported,
 )
 from llamon_agent.domain.message import Metadata
-from llamon_agent.inbound.a2a.jsonrpc import write_error
 from llamon_agent.inbound.a2a.operations import Dialect
+
+ErrorTable = Literal["1.0.1", "1.0.0"]
+"""Whose mapping to HTTP and gRPC is used. JSON-RPC codes are the same in both."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A JSON-RPC error code, and the reason that 1.0's google.rpc.ErrorInfo names."""
+    """What an error is on each transport.
+
+    Shape: code is JSON-RPC's; reason is what 1.0's google.rpc.ErrorInfo names; grpc is the name of a status code and
+           http a status, by 1.0.1; `of_100` are these two by 1.0.0, where they were others.
+    """
 
     code: int
     reason: str
+    grpc: str
+    http: int
+    of_100: tuple[str, int] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """The caller did nothing wrong."""
+        return self.code == -32603
+
+    def mapped(self, table: ErrorTable) -> tuple[str, int]:
+        """The gRPC status code's name and the HTTP status."""
+        return self.of_100 if self.of_100 is not None and table == "1.0.0" else (self.grpc, self.http)
 
 
-_UNSUPPORTED = Fault(-32004, "UNSUPPORTED_OPERATION")
+_UNSUPPORTED = Fault(-32004, "UNSUPPORTED_OPERATION", "FAILED_PRECONDITION", 400, ("UNIMPLEMENTED", 400))
 
 FAULTS: Mapping[type[CallerError], Fault] = {
-    BadJson: Fault(-32700, "PARSE_ERROR"),
-    BadRequest: Fault(-32600, "INVALID_REQUEST"),
-    UnknownMethod: Fault(-32601, "METHOD_NOT_FOUND"),
-    BadParams: Fault(-32602, "INVALID_PARAMS"),
-    TaskNotFound: Fault(-32001, "TASK_NOT_FOUND"),
-    TaskNotCancelable: Fault(-32002, "TASK_NOT_CANCELABLE"),
-    PushNotSupported: Fault(-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+    BadJson: Fault(-32700, "PARSE_ERROR", "INVALID_ARGUMENT", 400),
+    BadRequest: Fault(-32600, "INVALID_REQUEST", "INVALID_ARGUMENT", 400),
+    UnknownMethod: Fault(-32601, "METHOD_NOT_FOUND", "UNIMPLEMENTED", 404),
+    BadParams: Fault(-32602, "INVALID_PARAMS", "INVALID_ARGUMENT", 400),
+    TaskNotFound: Fault(-32001, "TASK_NOT_FOUND", "NOT_FOUND", 404),
+    TaskNotCancelable: Fault(-32002, "TASK_NOT_CANCELABLE", "FAILED_PRECONDITION", 400, ("FAILED_PRECONDITION", 409)),
+    PushNotSupported: Fault(
+        -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", "FAILED_PRECONDITION", 400, ("UNIMPLEMENTED", 400)
+    ),
     UnsupportedOperation: _UNSUPPORTED,
+    StreamingNotSupported: _UNSUPPORTED,
     TaskHasEnded: _UNSUPPORTED,
     AgentIsGone: _UNSUPPORTED,
     TaskIsBusy: _UNSUPPORTED,
-    ContentTypeNotSupported: Fault(-32005, "CONTENT_TYPE_NOT_SUPPORTED"),
-    ExtendedCardNotConfigured: Fault(-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),
-    VersionNotSupported: Fault(-32009, "VERSION_NOT_SUPPORTED"),
-    ContextIsBusy: Fault(-32000, "CONTEXT_IS_BUSY"),
+    ContentTypeNotSupported: Fault(
+        -32005, "CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", 400, ("INVALID_ARGUMENT", 415)
+    ),
+    ExtendedCardNotConfigured: Fault(-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "FAILED_PRECONDITION", 400),
+    ExtensionSupportRequired: Fault(-32008, "EXTENSION_SUPPORT_REQUIRED", "FAILED_PRECONDITION", 400),
+    VersionNotSupported: Fault(-32009, "VERSION_NOT_SUPPORTED", "FAILED_PRECONDITION", 400, ("UNIMPLEMENTED", 400)),
+    ContextIsBusy: Fault(-32000, "CONTEXT_IS_BUSY", "RESOURCE_EXHAUSTED", 429),
+    Unauthenticated: Fault(-32000, "UNAUTHENTICATED", "UNAUTHENTICATED", 401),
 }
-"""Every CallerError but Unauthenticated, which HTTP answers with 401 before there is a call.
+"""Every CallerError. An unauthenticated caller gets HTTP's or gRPC's own answer, never a JSON-RPC response."""
 
-0.3 knows no -32008 and -32009. Only a caller that names a version beyond 0.x can get one, and only those have the
-header.
-"""
+INTERNAL = Fault(-32603, "INTERNAL_ERROR", "INTERNAL", 500)
+_AWAY = Fault(-32603, "INTERNAL_ERROR", "UNAVAILABLE", 503)
 
-INTERNAL = Fault(-32603, "INTERNAL_ERROR")
+_UNKNOWN_TO_03: Mapping[int, int] = {-32008: -32600, -32009: -32600}
+"""Codes that 0.3 does not know, and what its callers get instead. Source: A2A 0.3 §8.2."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A request that came to nothing: what is told of it, and in whose shape.
+
+    Shape: public is what we wrote, never what an exception says; details are google.rpc messages in JSON.
+    """
+
+    fault: Fault
+    public: str
+    dialect: Dialect
+    details: Sequence[Metadata] = ()
+
+    @property
+    def code(self) -> int:
+        """The JSON-RPC code, as far as the caller's version knows it."""
+        code = self.fault.code
+        return code if self.dialect.version == "1.0" else _UNKNOWN_TO_03.get(code, code)
+
+    @property
+    def data(self) -> bytes | None:
+        """The `data` of a JSON-RPC error, the `details` of 1.0's HTTP."""
+        return self.dialect.write_fault_data(self.fault.reason, self.public, self.details)
 
 
 def fault_of(error: Exception) -> Fault:
     """The error's place in the table; whatever has none is our fault, not the caller's."""
+    if isinstance(error, BackendError):
+        return _AWAY
     for kind in type(error).__mro__:
         if kind in FAULTS:
             return FAULTS[kind]
     return INTERNAL
 
 
-def write_fault(call_id: bytes, error: Exception, dialect: Dialect) -> bytes:
-    """The response for an error, in a dialect's shape. It says what we wrote, never what an exception says."""
-    fault = fault_of(error)
+def refused(error: Exception, dialect: Dialect) -> Refused:
+    """An error as its caller may hear it."""
     public = error.public if isinstance(error, CallerError | BackendError) else LlamonError.public
-    return write_error(call_id, fault.code, public, dialect.write_fault_data(fault.reason, public, _details(error)))
+    return Refused(fault_of(error), public, dialect, _details(error))
 
 
-def _details(error: Exception) -> list[Metadata]:
-    """What a program can use beside the reason. Source: google/rpc/error_details.proto (RetryInfo)."""
-    if isinstance(error, ContextIsBusy):
-        return [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{error.retry_after_s}s"}]
-    return []
+def _details(error: Exception) -> tuple[Metadata, ...]:
+    """What a program can use beside the reason. Source: google/rpc/error_details.proto (RetryInfo, BadRequest)."""
+    match error:
+        case ContextIsBusy():
+            return ({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{error.retry_after_s}s"},)
+        case BadParams(field=str() as field, public=public):
+            violation = {"field": field, "description": public}
+            return ({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]},)
+    return ()

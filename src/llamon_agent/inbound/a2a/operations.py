@@ -11,6 +11,7 @@ import msgspec
 
 from llamon_agent.domain.events import Snapshot, Update
 from llamon_agent.domain.message import Message, Metadata
+from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports import TaskPage
 
@@ -29,7 +30,7 @@ class SendMessage(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     history_length: int | None = None
     accepted_output_modes: tuple[str, ...] = ()
-    wants_push: bool = False
+    push: PushConfig | None = None
     tenant: str | None = None
 
 
@@ -82,30 +83,81 @@ class Subscribe(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
 
 
-class PushConfigCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Any of the four push configuration methods; refused while push is not supported."""
+class SetPushConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Tell a webhook about a task; one with the id of another takes its place.
+
+    Shape: an id that is empty was left to us.
+    Source: A2A 1.0 §3.1.7; 0.3 §7.5.
+    """
+
+    task_id: str
+    config: PushConfig
+    tenant: str | None = None
 
 
-class ExtendedCard(msgspec.Struct, frozen=True, kw_only=True):
+class GetPushConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One webhook of a task; config_id None is the one without a name of its own (0.x).
+
+    Source: A2A 1.0 §3.1.8; 0.3 §7.6.
+    """
+
+    task_id: str
+    config_id: str | None = None
+    tenant: str | None = None
+
+
+class ListPushConfigs(msgspec.Struct, frozen=True, kw_only=True):
+    """The webhooks of a task, by id. Source: A2A 1.0 §3.1.9; 0.3 §7.7.
+
+    Shape: page_token is the id of the last one of the page before; None is the first page.
+    Units: page_size counts configurations; None is all.
+    """
+
+    task_id: str
+    page_size: int | None = None
+    page_token: str | None = None
+    tenant: str | None = None
+
+
+class DeletePushConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Tell that webhook no more; one that is not there is fine. Source: A2A 1.0 §3.1.10; 0.3 §7.8."""
+
+    task_id: str
+    config_id: str
+    tenant: str | None = None
+
+
+PushConfigOperation = SetPushConfig | GetPushConfig | ListPushConfigs | DeletePushConfig
+
+
+class GetExtendedCard(msgspec.Struct, frozen=True, kw_only=True):
     """The card for authenticated callers. Source: A2A 1.0 §3.1.11; 0.3 §7.10."""
 
+    tenant: str | None = None
 
-Operation = SendMessage | GetTask | ListTasks | CancelTask | Subscribe | PushConfigCall | ExtendedCard
+
+Operation = SendMessage | GetTask | ListTasks | CancelTask | Subscribe | PushConfigOperation | GetExtendedCard
 
 
 class Dialect(Protocol):
     """One wire version: the only thing that knows both its schema and the domain.
 
-    Shape: `version` is Major.Minor as in A2A-Version; `methods` opens the params of each of its JSON-RPC methods; every
-           `write_` gives the bytes of one JSON value, the `result` of an answer.
+    Shape: `version` is Major.Minor as in A2A-Version; `methods` opens the params of each of its methods; every `write_`
+           gives the bytes of one JSON value, the `result` of an answer.
     """
 
     version: str
+    notification_type: str
+    """The media type of a webhook's body."""
     methods: Mapping[str, Callable[[bytes], Operation]]
     """Raises: BadParams with a text that names the field."""
 
     def write_sent(self, task: Task) -> bytes:
         """The result of a send that did not stream."""
+        ...
+
+    def write_message(self, message: Message) -> bytes:
+        """The result of a send, and the only event of a stream, where the agent answered with a message."""
         ...
 
     def write_task(self, task: Task) -> bytes:
@@ -120,6 +172,24 @@ class Dialect(Protocol):
         """One event of a stream. `task` gives the ids; `final` says that this is the stream's last event (0.x tells
         it).
         """
+        ...
+
+    def write_notification(self, event: Snapshot | Update, *, task: Task) -> bytes | None:
+        """What a webhook is told of an event, None where this version has no word for it. `task` is the task as it was
+        then.
+        """
+        ...
+
+    def write_push_config(self, task_id: str, config: PushConfig) -> bytes:
+        """The result of set and get."""
+        ...
+
+    def write_push_configs(self, task_id: str, configs: Sequence[PushConfig], *, next_token: str) -> bytes:
+        """The result of a list; next_token is empty where nothing follows."""
+        ...
+
+    def write_deleted(self) -> bytes:
+        """The result of a delete."""
         ...
 
     def write_fault_data(self, reason: str, public: str, details: Sequence[Metadata]) -> bytes | None:

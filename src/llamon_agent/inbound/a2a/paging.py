@@ -4,11 +4,13 @@ A token holds nothing secret and grants nothing: a list is always the caller's o
 """
 
 from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 
 from llamon_agent.domain.errors import BadParams
+from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task
 
 _Millis = Annotated[int, msgspec.Meta(ge=0, le=1 << 52)]
@@ -26,3 +28,15 @@ def read_token(token: str) -> tuple[int, str]:
         return _place.decode(b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
     except (ValueError, msgspec.MsgspecError) as exc:  # binascii.Error is a ValueError, so is text beyond ASCII
         raise BadParams("pageToken is not one that this agent gave out.") from exc
+
+
+def page_of(
+    configs: Sequence[PushConfig], page_size: int | None, token: str | None
+) -> tuple[tuple[PushConfig, ...], str]:
+    """One page of a task's webhooks, which are few and sorted by id; and the token of the next page, empty at the end.
+
+    Shape: the token is the id of the last one of the page before; page_size None is all that there are.
+    """
+    rest = [config for config in configs if token is None or config.id > token]
+    page = tuple(rest if page_size is None else rest[:page_size])
+    return page, page[-1].id if len(page) < len(rest) else ""

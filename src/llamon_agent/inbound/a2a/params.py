@@ -34,18 +34,20 @@ def read_params(decoder: msgspec.json.Decoder[T], params: bytes) -> T:
     try:
         return decoder.decode(params)
     except msgspec.ValidationError as exc:  # a subclass of DecodeError, so it goes first
-        raise BadParams(_complaint(str(exc))) from exc
+        complaint, field = _complaint(str(exc))
+        raise BadParams(complaint, field=field) from exc
     except (msgspec.DecodeError, RecursionError) as exc:  # deep nesting is no MsgspecError
         raise BadJson from exc
 
 
-def _complaint(error: str) -> str:
-    """Our sentence about msgspec's error."""
+def _complaint(error: str) -> tuple[str, str | None]:
+    """Our sentence about msgspec's error, and the field that it is about."""
     found = _PATH.search(error)
-    path = found[1] if found else ""
+    path = found[1].lstrip(".") if found else ""
     if missing := _MISSING.match(error):
-        return f"{path}.{missing[1]} is required.".lstrip(".")
-    return f"{path} is not valid.".lstrip(".") if path else "params must be an object."
+        field = f"{path}.{missing[1]}".lstrip(".")
+        return f"{field} is required.", field
+    return (f"{path} is not valid.", path) if path else ("params must be an object.", None)
 
 
 def check_part_count(parts: Sized) -> None:

@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import PAUSED
-from llamon_agent.inbound.a2a.operations import CancelTask, GetTask, Operation, SendMessage, Subscribe
+from llamon_agent.inbound.a2a.operations import (
+    CancelTask,
+    DeletePushConfig,
+    GetPushConfig,
+    GetTask,
+    ListPushConfigs,
+    Operation,
+    SendMessage,
+    SetPushConfig,
+    Subscribe,
+)
 from llamon_agent.runs.ports import TaskQuery
 from llamon_agent.runs.service import RunService
 
@@ -49,7 +59,15 @@ class Routing:
                 return self._agreed(await self._holder(owner, task_id), self._named(operation))
             case SendMessage(message=message):
                 return self._named(operation) or await self._asking(owner, message.context_id)
-            case GetTask(task_id=task_id) | CancelTask(task_id=task_id) | Subscribe(task_id=task_id):
+            case (
+                GetTask(task_id=task_id)
+                | CancelTask(task_id=task_id)
+                | Subscribe(task_id=task_id)
+                | SetPushConfig(task_id=task_id)
+                | GetPushConfig(task_id=task_id)
+                | ListPushConfigs(task_id=task_id)
+                | DeletePushConfig(task_id=task_id)
+            ):
                 return await self._holder(owner, task_id)
         return self._default
 

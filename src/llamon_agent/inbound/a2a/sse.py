@@ -14,9 +14,11 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
-def write_frame(seq: int | None, *pieces: bytes) -> bytes:
-    """One event of one line of JSON, which may come in pieces; `seq` becomes its id."""
+def write_frame(seq: int | None, *pieces: bytes, name: bytes = b"") -> bytes:
+    """One event of one line of JSON, which may come in pieces; `seq` becomes its id, `name` says what kind it is."""
     data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    if name:
+        return b"event: %b\n" % name + write_frame(seq, data)
     if seq is None:
         return b"data: %b\n\n" % data
     return b"id: %d\ndata: %b\n\n" % (seq, data)

@@ -1,21 +1,22 @@
-"""One answer that is a stream: a subscription's batches become chunks of SSE frames, with a ping while it is quiet.
+"""One answer that is a stream: a task's updates become values in the caller's dialect; and as SSE, chunks of frames.
 
 Rules:
 1. A batch is one chunk: several events at hand cost one write.
 2. Pings come from a task of their own; reading is never interrupted for one, so that none costs an event.
 3. Leaving, for whatever reason, ends the subscription and nothing else.
-4. What goes wrong after the first event is told as the stream's last frame, an error response.
+4. What goes wrong after the first event is told as the stream's last frame.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
-from llamon_agent.inbound.a2a.faults import INTERNAL, fault_of, write_fault
-from llamon_agent.inbound.a2a.jsonrpc import result_around
+from llamon_agent.domain.message import Message
+from llamon_agent.inbound.a2a.faults import Refused, refused
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.presentation import Artifacts, present, trim_history
 from llamon_agent.inbound.a2a.sse import PING, write_frame
@@ -30,19 +31,123 @@ Write = Callable[[bytes], Awaitable[None]]
 class Telling(msgspec.Struct, frozen=True, kw_only=True):
     """How one caller wants its stream told."""
 
-    call_id: bytes
     dialect: Dialect
     artifacts: Artifacts = Artifacts.APPEND
     history_length: int | None = None
 
 
-class Frames:
-    """A stream that is ready to be sent. Whoever holds it calls `deliver` or `close`."""
+class Told(NamedTuple):
+    """One event of a stream: a JSON value in the caller's dialect. Shape: seq None is an event without an id."""
 
-    def __init__(self, subscription: Subscription, telling: Telling, *, ping_s: float) -> None:
+    seq: int | None
+    body: bytes
+
+
+class Stream:
+    """What a caller hears of a task: an async iterator of batches, the last of which is a Refused if it broke.
+
+    Shape: extensions are the URIs that were activated. Whoever holds a stream reads it to its end or calls `close`.
+    """
+
+    def __init__(self, subscription: Subscription, telling: Telling, extensions: tuple[str, ...] = ()) -> None:
+        self.extensions = extensions
         self._subscription = subscription
         self._telling = telling
-        self._around = result_around(telling.call_id)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Sequence[Told] | Refused:
+        """The next events. Part of the endpoint, hence `except Exception`."""
+        try:
+            async for batch in self._subscription:
+                if told := self._tell(batch):
+                    return told
+        except Exception as exc:
+            self.close()
+            failure = refused(exc, self._telling.dialect)
+            if failure.fault.is_ours:
+                task = self._subscription.task
+                logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
+            return failure
+        raise StopAsyncIteration
+
+    def close(self) -> None:
+        """Stop following the task; its run goes on."""
+        self._subscription.close()
+
+    def _tell(self, batch: list[Snapshot | Update]) -> list[Told]:
+        """A batch as this stream tells it.
+
+        Of events that share a seq only the last one bears it as its id, so that a reader which names an id when it
+        comes back has seen all there is of it.
+        """
+        told: list[Told] = []
+        for event, after in zip(batch, [*batch[1:], None], strict=True):
+            body = self._write(event)
+            if body is not None:
+                seq = event.task.seq if isinstance(event, Snapshot) else event.seq
+                shared = after is not None and not isinstance(after, Snapshot) and after.seq == seq
+                told.append(Told(None if shared else seq, body))
+        return told
+
+    def _write(self, event: Snapshot | Update) -> bytes | None:
+        """An event in the caller's dialect; None where this stream does not tell it."""
+        task, write_event = self._subscription.task, self._telling.dialect.write_event
+        if isinstance(event, ArtifactUpdate):
+            shown = present(event, self._telling.artifacts)
+            return None if shown is None else write_event(shown, task=task, final=False)
+        final = self._subscription.is_last(event)
+        if isinstance(event, Snapshot):
+            event = Snapshot(task=trim_history(event.task, self._telling.history_length))
+        return write_event(event, task=task, final=final)
+
+
+class Spoken:
+    """The stream of an agent that answered with a message: that message, then the end. Source: A2A 1.0 §3.1.2."""
+
+    def __init__(self, message: Message, dialect: Dialect, extensions: tuple[str, ...] = ()) -> None:
+        self.extensions = extensions
+        self._told = [[Told(None, dialect.write_message(message))]]
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Sequence[Told] | Refused:
+        if not self._told:
+            raise StopAsyncIteration
+        return self._told.pop()
+
+    def close(self) -> None:
+        self._told.clear()
+
+
+class Envelope(Protocol):
+    """What a transport puts around each event of a stream of SSE.
+
+    Shape: `around` stands before and after an event's value; `write_refused` is the whole of a last event that says
+           what broke, and `error_event` the name of such an event, empty where it has none.
+    """
+
+    @property
+    def around(self) -> tuple[bytes, bytes]: ...
+
+    @property
+    def error_event(self) -> bytes: ...
+
+    def write_refused(self, failure: Refused) -> bytes: ...
+
+
+class Frames:
+    """A stream as server-sent events. Whoever holds it calls `deliver` or `close`.
+
+    Units: ping_s is how long the stream may be quiet.
+    """
+
+    def __init__(self, stream: Stream | Spoken, envelope: Envelope, *, ping_s: float) -> None:
+        self._stream = stream
+        self._envelope = envelope
+        self._around = envelope.around
         self._ping_s = ping_s
         self._told = 0
         self._writing = False
@@ -53,12 +158,12 @@ class Frames:
         try:
             async with asyncio.TaskGroup() as group:
                 pings = group.create_task(self._ping(write, ping_lock))
-                while chunk := await self._next_chunk():
+                async for batch in self._stream:
                     self._writing = True  # from here no ping begins; one that has begun is waited for
                     if ping_lock.locked():
                         async with ping_lock:
                             pass
-                    await write(chunk)
+                    await write(self._chunk(batch))
                     self._writing = False
                     self._told += 1
                 pings.cancel()
@@ -67,7 +172,7 @@ class Frames:
 
     def close(self) -> None:
         """Stop following the task; its run goes on."""
-        self._subscription.close()
+        self._stream.close()
 
     async def _ping(self, write: Write, ping_lock: asyncio.Lock) -> None:
         """Send a comment whenever an interval has passed in which nothing was sent."""
@@ -78,47 +183,9 @@ class Frames:
                 async with ping_lock:
                     await write(PING)
 
-    async def _next_chunk(self) -> bytes:
-        """The next frames, empty at the end. Part of the endpoint, hence `except Exception`."""
-        try:
-            async for batch in self._subscription:
-                if chunk := self._write_frames(batch):
-                    return chunk
-        except Exception as exc:
-            self.close()
-            if fault_of(exc) is INTERNAL:
-                task = self._subscription.task
-                logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
-            return write_frame(None, write_fault(self._telling.call_id, exc, self._telling.dialect))
-        return b""
-
-    def _write_frames(self, batch: list[Snapshot | Update]) -> bytes:
+    def _chunk(self, batch: Sequence[Told] | Refused) -> bytes:
         """A batch's frames, joined."""
-        return b"".join(
-            [self._write_frame(event, after) for event, after in zip(batch, [*batch[1:], None], strict=True)]
-        )
-
-    def _write_frame(self, event: Snapshot | Update, after: Snapshot | Update | None) -> bytes:
-        """An event's frame, empty where this stream does not tell it.
-
-        Of events that share a seq only the last one bears it as its id, so that a reader which names an id when it
-        comes back has seen all there is of it.
-        """
-        result = self._write_event(event)
-        if result is None:
-            return b""
-        seq: int | None = event.task.seq if isinstance(event, Snapshot) else event.seq
-        if after is not None and not isinstance(after, Snapshot) and after.seq == seq:
-            seq = None
-        return write_frame(seq, self._around[0], result, self._around[1])
-
-    def _write_event(self, event: Snapshot | Update) -> bytes | None:
-        """An event in the caller's dialect; None where this stream does not tell it."""
-        task, write_event = self._subscription.task, self._telling.dialect.write_event
-        if isinstance(event, ArtifactUpdate):
-            shown = present(event, self._telling.artifacts)
-            return None if shown is None else write_event(shown, task=task, final=False)
-        final = self._subscription.is_last(event)
-        if isinstance(event, Snapshot):
-            event = Snapshot(task=trim_history(event.task, self._telling.history_length))
-        return write_event(event, task=task, final=final)
+        if isinstance(batch, Refused):
+            return write_frame(None, self._envelope.write_refused(batch), name=self._envelope.error_event)
+        before, behind = self._around
+        return b"".join([write_frame(seq, before, body, behind) for seq, body in batch])

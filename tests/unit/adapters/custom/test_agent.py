@@ -17,6 +17,8 @@ from llamon_agent.domain.events import (
     Interrupt,
     Progress,
     Question,
+    Rejected,
+    Reply,
     RunEvent,
     SeedOutcome,
     Started,
@@ -133,6 +135,32 @@ async def test_everything_in_the_vocabulary_may_be_streamed() -> None:
         Delta(text="hello"),
         Complete(),
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "event"),
+    [
+        ({"reply": "hi"}, Reply(parts=(Text.of("hi"),))),
+        ({"reject": "not mine"}, Rejected(public="not mine")),
+        ({"auth": "sign in"}, Interrupt.of("sign in", "id-1", auth=True)),
+        ({"interrupt": "sure?"}, Interrupt.of("sure?", "id-1")),
+    ],
+    ids=repr,
+)
+async def test_what_ends_a_turn_may_be_returned_or_streamed_and_nothing_follows(said: object, event: RunEvent) -> None:
+    async def give(prompt: str) -> object:
+        return said
+
+    async def talk(prompt: str) -> AsyncIterator[object]:
+        yield said
+        yield "more"
+
+    for target in (give, talk):
+        assert await said_by(target) == [Started(), event]
+
+
+async def said_by(target: object) -> list[RunEvent]:
+    return await said(agent_of(target), a_turn())
 
 
 async def test_nothing_returned_is_an_empty_answer() -> None:

@@ -19,9 +19,11 @@ from llamon_agent.domain.events import (
     Interrupt,
     Progress,
     Question,
+    Rejected,
+    Reply,
     Started,
 )
-from llamon_agent.domain.message import Data
+from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact
 
 
@@ -34,7 +36,7 @@ class Model(BaseModel):
     x: int
 
 
-class Reply:
+class Said:
     content = "hi"
 
 
@@ -59,7 +61,7 @@ THOUGHTFUL: list[str | dict[Any, Any]] = [
 
 TEXTS = [
     "hi",
-    Reply(),
+    Said(),
     AIMessage("hi"),
     AIMessageChunk(content="hi"),
     AIMessage(THOUGHTFUL),
@@ -70,6 +72,9 @@ TEXTS = [
     {"messages": [HumanMessage("hello"), AIMessage("hi")]},
     {"messages": ({"role": "assistant", "content": "hi"},), "content": "no"},
 ]
+
+PIECE = ArtifactMade(artifact=data(1).artifact, append=True, last=False)
+HI = Reply(parts=(Text.of("hi"),))
 
 EVENTS: list[tuple[object, AgentEvent | None]] = [
     (None, None),
@@ -84,7 +89,17 @@ EVENTS: list[tuple[object, AgentEvent | None]] = [
     ({"interrupt": "sure?"}, asked("sure?", "sure?")),
     ({"interrupt": {"file": "ä"}}, asked('{"file":"ä"}', {"file": "ä"})),
     ({"interrupt": None}, asked("null", None)),
+    ({"auth": "sign in"}, Interrupt.of("sign in", "new", auth=True)),
     ({"artifact": {"parts": [{"data": 1}]}}, data(1)),
+    ({"artifact": {"id": "new", "parts": [{"data": 1}], "append": True, "last": False}}, PIECE),
+    (PIECE, PIECE),
+    (HI, HI),
+    ({"reply": "hi"}, HI),
+    ({"reply": AIMessage("hi")}, HI),
+    ({"reply": "\ud800"}, Reply(parts=(Text.of("?"),))),
+    ({"reply": {"parts": [{"text": "hi"}], "metadata": {"a": 1}}}, Reply(parts=(Text.of("hi"),), metadata={"a": 1})),
+    (Rejected(public="no"), Rejected(public="no")),
+    ({"reject": "no"}, Rejected(public="no")),
 ]
 
 DATA: list[tuple[object, Any]] = [
@@ -96,6 +111,8 @@ DATA: list[tuple[object, Any]] = [
     ({"a": 1}, {"a": 1}),
     ({"delta": "d", "more": 1}, {"delta": "d", "more": 1}),
     ({"delta": 1}, {"delta": 1}),
+    ({"reject": 1}, {"reject": 1}),
+    ({"reply": "hi", "more": 1}, {"reply": "hi", "more": 1}),
     ({"messages": []}, {"messages": []}),
     ({"output": 5}, {"output": 5}),
     ({"artifact": {}, "more": 1}, {"artifact": {}, "more": 1}),
@@ -148,6 +165,12 @@ def test_a_value_that_is_no_json_is_the_agents_fault(value: object) -> None:
 @pytest.mark.parametrize("value", [{"artifact": "x"}, ArtifactMade(artifact=Artifact(artifact_id="\ud800", parts=()))])
 def test_an_artifact_that_is_not_valid_is_the_agents_fault(value: object) -> None:
     with pytest.raises(AgentError, match="The agent made an artifact"):
+        event_of(Chunk(value), new_id="new")
+
+
+@pytest.mark.parametrize("value", [{"reply": 5}, {"reply": {"rows": 3}}, Reply(parts=(Text.of("\ud800"),))], ids=repr)
+def test_a_reply_that_is_not_valid_is_the_agents_fault(value: object) -> None:
+    with pytest.raises(AgentError, match="The agent made a reply"):
         event_of(Chunk(value), new_id="new")
 
 

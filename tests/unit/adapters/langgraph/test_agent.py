@@ -303,6 +303,16 @@ async def test_12_a_subgraphs_interrupt_pauses(saver: Saver) -> None:
     assert (whole(await events_of(agent, turn("yes", answers=True))), done) == ("done", ["yes"])
 
 
+async def test_a_graph_asks_for_a_sign_in_and_goes_on_when_it_is_told_of_it(saver: Saver) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"signed in: {interrupt({'auth': 'Sign in at https://login.example.'})}")]}
+
+    agent = agent_of(node_graph(node, saver))
+    pause = asked(await events_of(agent, turn("go")))
+    assert (pause.auth, pause.text) == (True, "Sign in at https://login.example.")
+    assert whole(await events_of(agent, turn("done", answers=True))) == "signed in: done"
+
+
 async def test_55_two_branches_ask_and_are_answered_one_by_one(saver: Saver) -> None:
     def branch(name: str) -> Graph:
         async def node(state: MessagesState) -> dict[str, Any]:

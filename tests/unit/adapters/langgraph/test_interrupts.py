@@ -105,6 +105,22 @@ def test_several_questions_are_put_with_their_ids() -> None:
     assert asked.questions == (FREE, COLOUR)
 
 
+SIGN_IN = Question(id="q3", value={"auth": {"question": "Sign in.", "url": "https://login.example"}})
+
+
+@pytest.mark.parametrize(
+    ("questions", "auth"),
+    [([SIGN_IN], True), ([SIGN_IN, SIGN_IN], True), ([SIGN_IN, FREE], False), ([FREE], False), ([], False)],
+)
+def test_a_pause_is_for_a_sign_in_if_nothing_else_is_asked(questions: list[Question], auth: bool) -> None:
+    assert ask(questions).auth is auth
+
+
+def test_a_sign_in_is_put_in_its_own_words_and_answered_like_any_question() -> None:
+    assert (ask([SIGN_IN]).text, ask([SIGN_IN]).questions) == ("Sign in.", (SIGN_IN,))
+    assert decide_answer([SIGN_IN], Answer(text="done")) == Resume({"q3": "done"})
+
+
 @pytest.mark.parametrize(
     ("answer", "values"),
     [

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.inbound.a2a.endpoint import Answer, Caller, Endpoint, Reply
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, Webhooks
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts
+from llamon_agent.inbound.a2a.rpc import Answer, Nothing, Responses, answer_call
 from llamon_agent.inbound.a2a.sse import Reader
 from llamon_agent.inbound.a2a.streaming import Frames
 from llamon_agent.runs.ports import Limits, Runtime, Target
@@ -28,10 +29,11 @@ class Edge(msgspec.Struct):
     clock: HandClock
     runs: RunService
     endpoint: Endpoint
+    ping_s: float
 
     async def ask(self, method: str, params: object = None, caller: Caller | None = None) -> Any:
         """The response to a call that is answered with one; its `result` where it has one."""
-        response = response_of(await self.endpoint.answer(call(method, params), caller or Caller()))
+        response = response_of(await answer_call(self.endpoint, call(method, params), caller or Caller()))
         return response.get("result", response)
 
     async def begin(self, caller: Caller | None = None, **more: object) -> str:
@@ -48,9 +50,7 @@ class Edge(msgspec.Struct):
 
     async def open(self, method: str, params: object = None, caller: Caller | None = None) -> Frames:
         """The stream that a call is answered with."""
-        reply = await self.endpoint.answer(call(method, params), caller or Caller())
-        assert isinstance(reply, Frames), reply
-        return reply
+        return frames_of(await answer_call(self.endpoint, call(method, params), caller or Caller()), ping_s=self.ping_s)
 
 
 @asynccontextmanager
@@ -58,6 +58,8 @@ async def edge(
     *scripts: Sequence[Step],
     artifacts: Artifacts = Artifacts.AUTO,
     modes: Modes = Modes(),
+    traits: Traits | None = None,
+    webhooks: Webhooks | None = None,
     wait_s: float = 5.0,
     ping_s: float = 15.0,
     limits: Limits | None = None,
@@ -65,8 +67,9 @@ async def edge(
     agent, clock = ScriptedAgent(*scripts), HandClock()
     runtimes = {AGENT: Runtime(Target(name=AGENT, adapter="scripted", target="script"), agent)}
     async with RunService(MemoryTaskStore(), runtimes, clock=clock, new_id=counting_ids(), limits=limits) as runs:
-        endpoint = Endpoint(runs, agent=AGENT, artifacts=artifacts, modes=modes, wait_s=wait_s, ping_s=ping_s)
-        yield Edge(agent, clock, runs, endpoint)
+        traits = traits or Traits(artifacts=artifacts, modes=modes)
+        endpoint = Endpoint(runs, agent=AGENT, traits=traits, wait_s=wait_s, webhooks=webhooks)
+        yield Edge(agent, clock, runs, endpoint, ping_s)
 
 
 def call(method: str, params: object = None, call_id: object = 1) -> bytes:
@@ -86,9 +89,15 @@ def message_10(text: str = "hi", /, **more: object) -> dict[str, Any]:
     return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
 
 
-def response_of(reply: Reply) -> Any:
+def response_of(reply: Answer | Nothing | Responses) -> Any:
     assert isinstance(reply, Answer), reply
     return json.loads(reply.body)
+
+
+def frames_of(reply: Answer | Nothing | Responses, *, ping_s: float = 15.0) -> Frames:
+    """The stream that a call was answered with."""
+    assert isinstance(reply, Responses), reply
+    return Frames(reply.stream, reply.envelope, ping_s=ping_s)
 
 
 async def chunks_of(frames: Frames) -> list[bytes]:

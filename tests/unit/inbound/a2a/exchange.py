@@ -1,11 +1,9 @@
-"""One HTTP exchange with the JSON-RPC route, driven over the ASGI interface by hand."""
+"""One HTTP exchange with a route, driven over the ASGI interface by hand."""
 
 import asyncio
 from collections.abc import Callable
 
-from starlette.types import Message, Scope
-
-from llamon_agent.inbound.a2a.http import RpcApp
+from starlette.types import ASGIApp, Message, Scope
 
 JSON = (b"content-type", b"application/json")
 
@@ -19,14 +17,16 @@ class Exchange:
 
     def __init__(
         self,
-        app: RpcApp,
+        app: ASGIApp,
         *pieces: bytes,
+        path: str = "/a2a",
         headers: tuple[tuple[bytes, bytes], ...] = (JSON,),
         breaks_off: bool = False,
         stalls: bool = False,
         on_send: Callable[[Message], None] = lambda _message: None,
     ) -> None:
         self._app = app
+        self._path = path
         self._pieces = list(pieces)
         self._headers = list(headers)
         self._breaks_off = breaks_off
@@ -38,7 +38,8 @@ class Exchange:
         self.reads = 0
 
     async def run(self) -> None:
-        scope: Scope = {"type": "http", "method": "POST", "path": "/a2a", "query_string": b"", "headers": self._headers}
+        scope: Scope = {"type": "http", "method": "POST", "path": self._path, "query_string": b""}
+        scope["headers"] = self._headers
         await self._app(scope, self._receive, self._send)
 
     def hang_up(self) -> None:
@@ -80,7 +81,7 @@ class Exchange:
         return b"".join(message.get("body", b"") for message in self.sent[1:])
 
 
-async def exchange(app: RpcApp, *pieces: bytes, headers: tuple[tuple[bytes, bytes], ...] = (JSON,)) -> Exchange:
+async def exchange(app: ASGIApp, *pieces: bytes, headers: tuple[tuple[bytes, bytes], ...] = (JSON,)) -> Exchange:
     made = Exchange(app, *pieces, headers=headers)
     async with asyncio.timeout(5):
         await made.run()

@@ -6,10 +6,10 @@ from a2a.client.card_resolver import parse_agent_card
 from a2a.client.client_factory import ClientFactory
 from a2a.compat.v0_3 import types as sdk03
 from a2a.types import a2a_pb2 as pb
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
-from llamon_agent.domain.profile import Profile, Provider, Skill
-from llamon_agent.inbound.a2a.card import Flavour, etag, public_base, write_card
+from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, Profile, Provider, Skill
+from llamon_agent.inbound.a2a.card import Flavour, Interfaces, card_of, etag, public_base, write_card
 
 URL = "https://agents.example.com/a2a"
 BARE = Profile(name="Demo", description="Answers questions.", version="1.2.3")
@@ -36,8 +36,17 @@ ONLY_03 = {
 }
 
 
-def card(profile: Profile, flavour: Flavour) -> Any:
-    return json.loads(write_card(profile, base_url="https://agents.example.com", path="/a2a", flavour=flavour))
+SEEDING = {
+    "uri": "urn:llamon-agent:history-seeding:v1",
+    "description": HISTORY_SEEDING.description,
+    "params": {"maxTurns": 10, "metadataKey": "history"},
+}
+FLAVOURS: list[Flavour] = ["hybrid", "1.0", "0.3"]
+
+
+def card(profile: Profile, flavour: Flavour, **interfaces: Any) -> Any:
+    """The card as its reader has it."""
+    return json.loads(write_card(card_of(profile, Interfaces(url=URL, **interfaces), flavour)))
 
 
 def test_the_pure_1_0_card_to_the_letter() -> None:
@@ -49,12 +58,17 @@ def test_the_pure_1_0_card_to_the_letter() -> None:
         "provider": {"organization": "Acme", "url": "https://acme.example.com"},
         "documentationUrl": "https://acme.example.com/docs",
         "iconUrl": "https://acme.example.com/icon.png",
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": False,
+            "extensions": [SEEDING],
+            "extendedAgentCard": False,
+        },
         "defaultInputModes": ["text/plain", "application/json"],
         "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "math", "name": "Math", "description": "Adds.", "tags": ["numbers"], "examples": ["1+1?"]}],
         "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
-        "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
+        "securityRequirements": [{"schemes": {"bearer": {}}}],
     }
 
 
@@ -71,7 +85,12 @@ def test_the_pure_0_3_card_to_the_letter() -> None:
         "provider": {"organization": "Acme", "url": "https://acme.example.com"},
         "documentationUrl": "https://acme.example.com/docs",
         "iconUrl": "https://acme.example.com/icon.png",
-        "capabilities": {"streaming": True, "pushNotifications": False, "stateTransitionHistory": False},
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": False,
+            "extensions": [SEEDING],
+            "stateTransitionHistory": False,
+        },
         "defaultInputModes": ["text/plain", "application/json"],
         "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "math", "name": "Math", "description": "Adds.", "tags": ["numbers"], "examples": ["1+1?"]}],
@@ -98,29 +117,116 @@ def test_a_pure_card_has_no_key_of_the_other_version() -> None:
     assert not ONLY_10 & set(card(FULL, "0.3"))
 
 
-@pytest.mark.parametrize("flavour", ["hybrid", "1.0", "0.3"])
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_an_open_agent_asks_for_no_security(flavour: Flavour) -> None:
     assert not {"security", "securityRequirements", "securitySchemes"} & set(card(BARE, flavour))
 
 
-@pytest.mark.parametrize("flavour", ["hybrid", "1.0", "0.3"])
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_an_agent_without_skills_has_one_that_its_description_tells(flavour: Flavour) -> None:
     """A2A 1.0 §5.7: a required array has an element."""
     skill = {"id": "default", "name": "Demo", "description": "Answers questions.", "tags": ["default"]}
     assert card(BARE, flavour)["skills"] == [skill]
 
 
+# Where an agent is called.
+
+
+def test_every_version_has_json_rpc_first_and_1_0_comes_before_0_3() -> None:
+    ways = card(BARE, "hybrid", rest=True, grpc="a.example:50051")["supportedInterfaces"]
+    assert [(way["protocolBinding"], way["protocolVersion"]) for way in ways] == [
+        ("JSONRPC", "1.0"),
+        ("HTTP+JSON", "1.0"),
+        ("GRPC", "1.0"),
+        ("JSONRPC", "0.3"),
+        ("HTTP+JSON", "0.3"),
+        ("GRPC", "0.3"),
+    ]
+    assert [way["url"] for way in ways[:3]] == [URL, URL, "a.example:50051"]
+
+
+@pytest.mark.parametrize(("tls", "url"), [(False, "http://a.example:50051"), (True, "https://a.example:50051")])
+def test_0_3_tells_the_address_of_grpc_as_a_url(tls: bool, url: str) -> None:
+    ways = card(BARE, "0.3", rest=True, grpc="a.example:50051", grpc_tls=tls)["additionalInterfaces"]
+    assert ways == [
+        {"url": URL, "transport": "JSONRPC"},
+        {"url": URL, "transport": "HTTP+JSON"},
+        {"url": url, "transport": "GRPC"},
+    ]
+
+
+def test_grpc_stays_out_of_a_card_unless_it_is_wanted() -> None:
+    assert "GRPC" not in json.dumps([card(BARE, flavour, rest=True) for flavour in FLAVOURS])
+
+
+def test_an_agent_that_shares_the_grpc_port_is_named_by_a_tenant_which_0_3_has_not() -> None:
+    hybrid = card(BARE, "hybrid", grpc="a.example:50051", grpc_tenant="other")
+    shared = [way for way in hybrid["supportedInterfaces"] if way["protocolBinding"] == "GRPC"]
+    assert shared == [
+        {"url": "a.example:50051", "protocolBinding": "GRPC", "tenant": "other", "protocolVersion": "1.0"}
+    ]
+    assert [way["transport"] for way in hybrid["additionalInterfaces"]] == ["JSONRPC"]
+
+
+def test_rest_paths_follow_without_a_second_slash() -> None:
+    root = card_of(BARE, Interfaces(url="https://a.example/", rest=True), "1.0")["supportedInterfaces"]
+    assert [way["url"] for way in root] == ["https://a.example/", "https://a.example"]
+
+
+# What an agent can do.
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("able", [True, False])
+def test_a_card_promises_what_is_kept(flavour: Flavour, able: bool) -> None:
+    profile = Profile(name="Demo", description="d", version="1", streaming=able, push=able)
+    capabilities = card(profile, flavour)["capabilities"]
+    assert (capabilities["streaming"], capabilities["pushNotifications"]) == (able, able)
+
+
+@pytest.mark.parametrize("addition", [None, Addition()])
+def test_a_card_says_whether_there_is_another_for_those_who_sign_in(addition: Addition | None) -> None:
+    profile = Profile(name="Demo", description="d", version="1", addition=addition)
+    there = addition is not None
+    hybrid, new, old = (card(profile, flavour) for flavour in FLAVOURS)
+    assert hybrid["capabilities"]["extendedAgentCard"] is new["capabilities"]["extendedAgentCard"] is there
+    assert hybrid["supportsAuthenticatedExtendedCard"] is old["supportsAuthenticatedExtendedCard"] is there
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_extensions_are_declared_without_what_says_nothing(flavour: Flavour) -> None:
+    own = (Extension(uri="urn:a"), Extension(uri="urn:b", description="B.", required=True, params={"x": [1, None]}))
+    profile = Profile(name="Demo", description="d", version="1", extensions=own)
+    assert card(profile, flavour)["capabilities"]["extensions"] == [
+        {"uri": "urn:a"},
+        {"uri": "urn:b", "description": "B.", "required": True, "params": {"x": [1, None]}},
+    ]
+    none = Profile(name="Demo", description="d", version="1", extensions=())
+    assert "extensions" not in card(none, flavour)["capabilities"]
+
+
 # Read by the official parsers.
+
+RICH: dict[str, Any] = {"rest": True, "grpc": "agents.example.com:50051", "grpc_tenant": "demo"}
 
 
 @pytest.mark.parametrize("profile", [BARE, FULL])
-def test_the_pure_1_0_card_passes_the_sdks_strict_parser(profile: Profile) -> None:
-    assert ParseDict(card(profile, "1.0"), pb.AgentCard(), ignore_unknown_fields=False).name == "Demo"
+@pytest.mark.parametrize("interfaces", [{}, RICH])
+def test_the_pure_1_0_card_passes_the_sdks_strict_parser(profile: Profile, interfaces: dict[str, Any]) -> None:
+    parsed = ParseDict(card(profile, "1.0", **interfaces), pb.AgentCard(), ignore_unknown_fields=False)
+    assert [extension.uri for extension in parsed.capabilities.extensions] == [HISTORY_SEEDING.uri]
+    assert [way.tenant for way in parsed.supported_interfaces if way.protocol_binding == "GRPC"] in ([], ["demo"])
 
 
-@pytest.mark.parametrize("flavour", ["hybrid", "1.0", "0.3"])
+def test_the_pure_1_0_card_holds_nothing_that_the_sdk_would_leave_out() -> None:
+    """What a signature is made over is then what is served."""
+    served = card(FULL, "1.0", **RICH)
+    assert MessageToDict(ParseDict(served, pb.AgentCard())) == served
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_the_sdk_1_x_finds_the_endpoint_and_the_scheme_in_every_card(flavour: Flavour) -> None:
-    parsed = parse_agent_card(card(FULL, flavour))
+    parsed = parse_agent_card(card(FULL, flavour, **RICH))
     best = ClientFactory._find_best_interface(list(parsed.supported_interfaces), protocol_bindings=["JSONRPC"])
     assert best is not None
     assert (best.url, best.protocol_version) == (URL, "0.3.0" if flavour == "0.3" else "1.0")
@@ -131,7 +237,9 @@ def test_the_sdk_1_x_finds_the_endpoint_and_the_scheme_in_every_card(flavour: Fl
 
 @pytest.mark.parametrize("flavour", ["hybrid", "0.3"])
 def test_the_sdk_0_3_models_find_the_endpoint_and_the_scheme(flavour: Flavour) -> None:
-    parsed = sdk03.AgentCard.model_validate(card(FULL, flavour))
+    parsed = sdk03.AgentCard.model_validate(card(FULL, flavour, **RICH))
+    assert parsed.capabilities.extensions is not None
+    assert [extension.uri for extension in parsed.capabilities.extensions] == [HISTORY_SEEDING.uri]
     assert (parsed.url, parsed.preferred_transport, parsed.protocol_version) == (URL, "JSONRPC", "0.3.0")
     assert parsed.security_schemes is not None
     assert isinstance(parsed.security_schemes["bearer"].root, sdk03.HTTPAuthSecurityScheme)
@@ -142,10 +250,11 @@ def test_the_sdk_0_3_models_find_the_endpoint_and_the_scheme(flavour: Flavour) -
 
 
 def test_an_etag_is_strong_and_changes_with_the_card() -> None:
-    tags = [etag(write_card(BARE, base_url=base, path="/a2a", flavour="1.0")) for base in ("http://a", "http://b")]
-    assert tags[0] != tags[1]
-    assert tags[0] == etag(write_card(BARE, base_url="http://a", path="/a2a", flavour="1.0"))
-    assert all(tag.startswith('"') and tag.endswith('"') for tag in tags)
+    first, second = (etag(write_card(card_of(BARE, Interfaces(url=url), "1.0"))) for url in ("http://a", "http://b"))
+    assert first != second
+    assert first == etag(write_card(card_of(BARE, Interfaces(url="http://a"), "1.0")))
+    assert first.startswith('"')
+    assert first.endswith('"')
 
 
 # Where the agent is.

@@ -4,9 +4,12 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from tests.card_keys import key_of
 
 from llamon_agent.domain.profile import Profile
-from llamon_agent.inbound.a2a.card_http import CardSite, card_routes
+from llamon_agent.inbound.a2a.card_http import card_routes, jwks_route
+from llamon_agent.inbound.a2a.card_signing import Signer
+from llamon_agent.inbound.a2a.card_site import CardSite
 
 PROFILE = Profile(name="Echo", description="Says it again.", version="1.0.0")
 CURRENT = "/.well-known/agent-card.json"
@@ -106,3 +109,28 @@ async def test_the_address_in_the_card_is_the_one_that_callers_use(
         response = await http.get(CURRENT, headers=FORWARDED)
     assert response.json()["url"] == url
     assert ("X-Forwarded-Host" in response.headers["vary"]) is trusted
+
+
+async def test_the_public_keys_are_for_everybody_and_may_be_kept() -> None:
+    signer = Signer([key_of("new"), key_of("old", "EdDSA")])
+    transport = httpx2.ASGITransport(app=Starlette(routes=[jwks_route(signer)]))
+    async with httpx2.AsyncClient(transport=transport, base_url="https://edge") as http:
+        response = await http.get("/.well-known/jwks.json")
+        again = await http.get("/.well-known/jwks.json", headers={"if-none-match": response.headers["etag"]})
+        asked = await http.options("/.well-known/jwks.json")
+    assert [key["kid"] for key in response.json()["keys"]] == ["new", "old"]
+    assert response.headers["content-type"] == "application/jwk-set+json"
+    assert response.headers["cache-control"] == "public, max-age=300"
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert (again.status_code, asked.status_code) == (304, 204)
+
+
+async def test_a_signed_card_is_the_same_each_time() -> None:
+    cards = CardSite(
+        profile=PROFILE, path="/a2a", public_url="https://a.example", started_s=0.0, signer=Signer([key_of()])
+    )
+    transport = httpx2.ASGITransport(app=Starlette(routes=card_routes(cards, under="")))
+    async with httpx2.AsyncClient(transport=transport, base_url="https://edge") as http:
+        first, second = await http.get(CURRENT), await http.get(CURRENT)
+    assert first.json()["signatures"]
+    assert first.headers["etag"] == second.headers["etag"]

@@ -1,16 +1,16 @@
 import json
 import logging
-import threading
 from typing import Any
 
 import pytest
 from tests.unit.inbound.a2a.edges import AGENT, call, edge, message_03, message_10, response_of, results_of
 
-from llamon_agent.domain.errors import BackendError, ContentTypeNotSupported
+from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Nothing, _read_seq
-from llamon_agent.inbound.a2a.jsonrpc import Call, read_call
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, _read_seq
+from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.inbound.a2a.rpc import Answer, answer_call
 from llamon_agent.runs.ports import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -31,36 +31,12 @@ def text_of(task: Any) -> str:
 # Sending.
 
 
-@pytest.mark.parametrize(("text", "is_apart"), [("hi", False), ("hi" * 100_000, True)])
-async def test_a_large_body_is_read_apart_from_the_event_loop(
-    monkeypatch: pytest.MonkeyPatch, text: str, is_apart: bool
-) -> None:
-    threads: list[threading.Thread] = []
-
-    def reading(body: bytes) -> Call:
-        threads.append(threading.current_thread())
-        return read_call(body)
-
-    monkeypatch.setattr("llamon_agent.inbound.a2a.endpoint.read_call", reading)
-    async with edge(ANSWER) as it:
-        done = await it.ask("message/send", message_03(text))
-    assert text_of(done) == "Hello"
-    assert [thread is not threading.main_thread() for thread in threads] == [is_apart]
-
-
 @pytest.mark.parametrize(("method", "params"), [("message/send", message_03()), ("SendMessage", message_10())])
 async def test_a_message_of_too_many_parts_is_refused(method: str, params: dict[str, Any]) -> None:
     params["message"]["parts"] *= 1001
     async with edge() as it:
         error = (await it.ask(method, params))["error"]
     assert (error["code"], error["message"]) == (-32602, "message.parts must have at most 1000 parts.")
-
-
-async def test_a_large_body_that_is_no_request_is_answered_by_its_id() -> None:
-    body = json.dumps({"id": "x", "params": "y" * 200_000}).encode()
-    async with edge() as it:
-        response = response_of(await it.endpoint.answer(body, Caller()))
-    assert (response["id"], response["error"]["code"]) == ("x", -32600)
 
 
 async def test_a_blocking_send_is_answered_with_the_finished_task() -> None:
@@ -127,42 +103,6 @@ async def test_push_in_a_send_is_refused_and_nothing_runs() -> None:
         assert (await it.ask("ListTasks", {}))["totalSize"] == 0
 
 
-# Notifications.
-
-
-@pytest.mark.parametrize("method", ["message/send", "message/stream"])
-async def test_a_valid_notification_is_carried_out_and_not_answered(method: str) -> None:
-    gate = Gate()
-    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": message_03()}).encode()
-    async with edge([gate]) as it:
-        assert isinstance(await it.endpoint.answer(body, Caller()), Nothing)
-        await gate.reached()
-
-
-async def test_a_notification_that_would_subscribe_follows_nothing() -> None:
-    async with edge([Gate()]) as it:
-        body = {"jsonrpc": "2.0", "method": "tasks/resubscribe", "params": {"id": await it.begin()}}
-        assert isinstance(await it.endpoint.answer(json.dumps(body).encode(), Caller()), Nothing)
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b'{"jsonrpc":"2.0","method":"no/such"}', -32601),
-        (b'{"jsonrpc":"2.0","method":"message/send","params":{}}', -32602),
-        (b'{"jsonrpc":"2.0","method":"tasks/get"}', -32602),
-        (b'{"jsonrpc":"2.0","method":"tasks/get","params":"x"}', -32602),
-        (b'{"method":"message/send"}', -32600),
-        (b"{", -32700),
-    ],
-)
-async def test_a_faulty_notification_is_answered_with_a_null_id(body: bytes, code: int) -> None:
-    async with edge() as it:
-        response = response_of(await it.endpoint.answer(body, Caller()))
-    assert response["id"] is None
-    assert response["error"]["code"] == code
-
-
 # Faults.
 
 
@@ -180,8 +120,8 @@ async def test_a_faulty_notification_is_answered_with_a_null_id(body: bytes, cod
         ("SubscribeToTask", {"id": "nope"}, -32001),
         ("ListTasks", {"pageToken": "nope"}, -32602),
         ("ListTasks", {"pageSize": 1000}, -32602),
-        ("tasks/pushNotificationConfig/set", {"taskId": "nope"}, -32003),
-        ("ListTaskPushNotificationConfigs", None, -32003),
+        ("tasks/pushNotificationConfig/set", {"taskId": "nope", "pushNotificationConfig": {"url": "http://h"}}, -32003),
+        ("ListTaskPushNotificationConfigs", {"taskId": "nope"}, -32003),
         ("agent/getAuthenticatedExtendedCard", None, -32007),
         ("GetExtendedAgentCard", None, -32004),
     ],
@@ -253,7 +193,7 @@ async def test_what_is_our_fault_is_logged_and_told_without_its_text(
     error: Exception, public: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     endpoint = Endpoint(BrokenRuns(error), agent=AGENT)
-    response = response_of(await endpoint.answer(call("message/send", message_03()), Caller()))
+    response = response_of(await answer_call(endpoint, call("message/send", message_03()), Caller()))
     assert response["error"] == {"code": -32603, "message": public}
     [record] = caplog.records
     assert record.levelno == logging.ERROR
@@ -264,13 +204,6 @@ async def test_the_callers_faults_are_not_logged(caplog: pytest.LogCaptureFixtur
     async with edge() as it:
         await it.ask("tasks/get", {"id": "nope"})
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
-
-
-async def test_a_body_that_is_not_read_can_be_refused() -> None:
-    async with edge() as it:
-        response = response_of(it.endpoint.refuse(ContentTypeNotSupported(), Caller(version="1.0")))
-    assert response["id"] is None
-    assert response["error"]["code"] == -32005
 
 
 # Whose task it is.
@@ -397,3 +330,60 @@ def test_a_last_event_id_that_is_not_ours_is_passed_over(header: str | None, seq
 
 def test_a_last_event_id_of_any_length_is_a_number() -> None:
     assert _read_seq("9" * 10_000) == int("9" * 18)
+
+
+# Tenants and extensions.
+
+
+async def test_each_tenant_has_tasks_and_contexts_of_its_own() -> None:
+    tenants = Traits(tenants=frozenset({"acme", "globex"}))
+    async with edge(ANSWER, ANSWER, traits=tenants) as it:
+        mine = (await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "acme"}))["task"]
+        await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "globex"})
+        assert (await it.ask("GetTask", {"id": mine["id"], "tenant": "globex"}))["error"]["code"] == -32001
+        assert (await it.ask("GetTask", {"id": mine["id"]}))["error"]["code"] == -32001
+        assert [task["id"] for task in (await it.ask("ListTasks", {"tenant": "acme"}))["tasks"]] == [mine["id"]]
+    one, other = it.agent.turns
+    assert one.thread_id != other.thread_id
+
+
+EXTENSIONS = Traits(extensions={"urn:needed": True, "urn:nice": False})
+
+
+@pytest.mark.parametrize("named", [frozenset[str](), frozenset({"urn:nice"})])
+async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None:
+    async with edge(traits=EXTENSIONS) as it:
+        for method in ("SendMessage", "SendStreamingMessage"):
+            error = (await it.ask(method, message_10(), Caller(extensions=named)))["error"]
+            assert (error["code"], error["data"][0]["reason"]) == (-32008, "EXTENSION_SUPPORT_REQUIRED")
+            assert "urn:needed" in error["message"]
+        assert (await it.ask("message/send", message_03(), Caller(extensions=named)))["error"]["code"] == -32600
+
+
+async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> None:
+    caller = Caller(extensions=frozenset({"urn:needed", "urn:other"}))
+    async with edge(ANSWER, traits=EXTENSIONS) as it:
+        answer = await answer_call(it.endpoint, call("SendMessage", message_10()), caller)
+    assert isinstance(answer, Answer)
+    assert answer.extensions == ("urn:needed",)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("message/stream", message_03()), ("SendStreamingMessage", message_10()), ("SubscribeToTask", {"id": "x"})],
+)
+async def test_an_agent_that_does_not_stream_says_so(method: str, params: object) -> None:
+    async with edge(traits=Traits(streaming=False)) as it:
+        assert (await it.ask(method, params))["error"]["code"] == -32004
+        assert (await it.ask("ListTasks", {}))["totalSize"] == 0
+
+
+async def test_the_extended_card_is_given_in_the_callers_shape() -> None:
+    def card(base_url: str, dialect: Dialect) -> bytes:
+        return json.dumps([base_url, dialect.version]).encode()
+
+    caller = Caller(base_url=lambda: "https://agents.example")
+    async with edge(traits=Traits(extended_card=card)) as it:
+        assert await it.ask("GetExtendedAgentCard", {}, caller) == ["https://agents.example", "1.0"]
+        old = await it.ask("agent/getAuthenticatedExtendedCard", None, caller)
+    assert old == ["https://agents.example", "0.3"]

@@ -1,8 +1,8 @@
 import pytest
 
-from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported, PushNotSupported
+from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Role, Text, Url
-from llamon_agent.inbound.a2a.executor import MAX_CONTEXT_ID_CHARS, _merge_metadata, run_request
+from llamon_agent.inbound.a2a.executor import MAX_CONTEXT_ID_CHARS, _merge_metadata, check_tenant, run_request
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.operations import SendMessage
 from llamon_agent.runs.ports import RunRequest
@@ -128,11 +128,6 @@ def test_any_other_context_id_is_kept_unchanged(context_id: str) -> None:
     assert request(message(context_id=context_id)).context_id == context_id
 
 
-def test_a_wish_for_push_is_refused() -> None:
-    with pytest.raises(PushNotSupported):
-        run_request(SendMessage(message=message(), wants_push=True), owner="ann", agent="echo")
-
-
 def test_a_file_that_the_agent_does_not_take_is_refused() -> None:
     with pytest.raises(ContentTypeNotSupported):
         request(message(Url(url="https://example.com/a.png", media_type="image/png")), modes=Modes())
@@ -150,3 +145,27 @@ def test_text_and_data_that_the_agent_does_not_take_may_still_be_an_answer() -> 
         "message.parts[1] is application/json; this agent takes text/*."
     )
     assert request(sent).objection is None
+
+
+@pytest.mark.parametrize(
+    ("tenant", "known"),
+    [(None, frozenset()), ("", frozenset()), ("acme", frozenset({"acme"})), ("acme", frozenset({"*"}))],
+)
+def test_a_tenant_that_is_known_passes(tenant: str | None, known: frozenset[str]) -> None:
+    check_tenant(tenant, known)
+
+
+@pytest.mark.parametrize(
+    ("tenant", "known"),
+    [
+        ("acme", frozenset()),
+        ("acme", frozenset({"globex"})),
+        ("*", frozenset({"globex"})),
+        ("x" * 513, frozenset({"*"})),
+        ("a\nb", frozenset({"*"})),
+    ],
+)
+def test_a_tenant_that_is_none_of_ours_is_refused(tenant: str, known: frozenset[str]) -> None:
+    with pytest.raises(BadParams) as caught:
+        check_tenant(tenant, known)
+    assert caught.value.field == "tenant"

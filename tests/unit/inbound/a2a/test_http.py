@@ -14,8 +14,11 @@ from tests.unit.inbound.a2a.exchange import JSON, Exchange, exchange
 
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.profile import Profile
+from llamon_agent.inbound.a2a.admission import Admission, _raise_at_hang_up
 from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.http import RpcApp, _raise_at_hang_up, health_route, routes
+from llamon_agent.inbound.a2a.card_http import card_routes
+from llamon_agent.inbound.a2a.card_site import CardSite
+from llamon_agent.inbound.a2a.http import RpcApp, health_route, rpc_routes
 from llamon_agent.inbound.a2a.sse import PING
 from llamon_agent.testing.scripted import Gate, Step
 
@@ -24,9 +27,10 @@ PROFILE = Profile(name="Echo", description="Says it again.", version="1.0.0")
 TOKENS = {"ann": "s3cret"}
 
 
-def app_of(it: Edge, *, tokens: dict[str, str] | None = None, path: str = "/a2a", **more: Any) -> Starlette:
-    made = routes(it.endpoint, Auth(tokens or {}), PROFILE, path=path, started_s=0.0, **more)
-    return Starlette(routes=[*made, health_route()])
+def app_of(it: Edge, *, tokens: dict[str, str] | None = None, path: str = "/a2a") -> Starlette:
+    rpc_at_path = rpc_routes(it.endpoint, Admission(auth=Auth(tokens or {})), path=path)
+    site = CardSite(profile=PROFILE, path=path, public_url=None, trusted=False, started_s=0.0)
+    return Starlette(routes=[*rpc_at_path, *card_routes(site, under=""), health_route()])
 
 
 @asynccontextmanager
@@ -35,8 +39,8 @@ async def client(app: Starlette) -> AsyncIterator[httpx2.AsyncClient]:
         yield made
 
 
-def rpc(it: Edge, **more: Any) -> RpcApp:
-    return RpcApp(it.endpoint, Auth({}), **more)
+def rpc(it: Edge, **limits: Any) -> RpcApp:
+    return RpcApp(it.endpoint, Admission(auth=Auth({}), **limits), ping_s=it.ping_s)
 
 
 # Calls.
@@ -134,7 +138,7 @@ async def test_who_has_no_token_is_refused_before_the_body_is_read(
     headers: tuple[tuple[bytes, bytes], ...], status: int
 ) -> None:
     async with edge() as it:
-        done = await exchange(RpcApp(it.endpoint, Auth(TOKENS)), b"{", headers=headers)
+        done = await exchange(RpcApp(it.endpoint, Admission(auth=Auth(TOKENS))), b"{", headers=headers)
     assert done.status == status
     assert done.reads == (0 if status == 401 else 1)
     assert (done.headers.get(b"www-authenticate") == b"Bearer") is (status == 401)

@@ -3,10 +3,9 @@ import json
 import pytest
 
 from llamon_agent.domain.errors import BadJson, BadRequest, CallerError
+from llamon_agent.inbound.a2a.json_body import MAX_DEPTH, MAX_VALUES
 from llamon_agent.inbound.a2a.jsonrpc import (
-    MAX_DEPTH,
     MAX_ID_BYTES,
-    MAX_VALUES,
     Call,
     read_call,
     read_id,

@@ -11,6 +11,7 @@ from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10
 from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.routing import Routing
+from llamon_agent.inbound.a2a.rpc import Responses, answer_call
 from llamon_agent.inbound.a2a.streaming import Frames
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -29,7 +30,7 @@ class Path:
         self.endpoint = endpoint
 
     async def ask(self, method: str, params: object) -> Any:
-        response = response_of(await self.endpoint.answer(call(method, params), Caller()))
+        response = response_of(await answer_call(self.endpoint, call(method, params), Caller()))
         return response.get("result", response)
 
     async def send(self, agent: str | None = None, **more: object) -> Any:
@@ -107,8 +108,9 @@ async def test_calls_by_a_tasks_id_reach_the_agent_that_has_it() -> None:
         background = message_03(taskId=task["id"]) | {"configuration": {"blocking": False}}
         assert (await it.ask("message/send", background))["status"]["state"] == "working"
         await gate.reached()
-        frames = await it.endpoint.answer(call("tasks/resubscribe", {"id": task["id"]}), Caller())
-        assert isinstance(frames, Frames)
+        following = await answer_call(it.endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller())
+        assert isinstance(following, Responses)
+        frames = Frames(following.stream, following.envelope, ping_s=15)
         assert (await it.ask("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
         chunks: list[bytes] = []
 
@@ -156,7 +158,9 @@ async def test_the_tasks_of_an_agent_that_may_not_be_chosen_are_not_found() -> N
         it.agents["three"] = agent = ScriptedAgent(DONE)
         runs = it.endpoint._runs
         runs.replace_runtimes({"three": Runtime(Target(name="three", adapter="scripted", target=""), agent)})
-        sent = response_of(await Endpoint(runs, agent="three").answer(call("message/send", message_03()), Caller()))
+        sent = response_of(
+            await answer_call(Endpoint(runs, agent="three"), call("message/send", message_03()), Caller())
+        )
         task_id = sent["result"]["id"]
         assert (await it.ask("tasks/get", {"id": task_id}))["error"]["code"] == -32001
 
@@ -165,3 +169,17 @@ async def test_calls_that_belong_to_no_task_are_the_default_agents() -> None:
     async with path([DONE], [DONE]) as it:
         mine, _ = await it.send("one"), await it.send("two")
         assert [task["id"] for task in (await it.ask("ListTasks", {}))["tasks"]] == [mine["id"]]
+
+
+async def test_a_tenant_that_is_an_agents_name_means_that_agent() -> None:
+    async with path([DONE], [DONE], key=None) as it:
+        task = (await it.ask("SendMessage", {**message_10(), "tenant": "two"}))["task"]
+        assert it.turns() == {"one": 0, "two": 1, "three": 0}
+        assert (await it.ask("GetTask", {"id": task["id"], "tenant": "two"}))["id"] == task["id"]
+        assert (await it.ask("GetTask", {"id": task["id"]}))["error"]["code"] == -32001
+
+
+async def test_a_tenant_that_is_neither_an_agent_nor_known_is_refused() -> None:
+    async with path([DONE], key=None) as it:
+        assert (await it.ask("SendMessage", {**message_10(), "tenant": "ghost"}))["error"]["code"] == -32602
+        assert it.turns() == {"one": 0, "two": 0, "three": 0}

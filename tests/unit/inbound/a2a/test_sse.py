@@ -29,6 +29,12 @@ def test_a_frame_joins_its_pieces_and_may_have_no_id() -> None:
     assert write_frame(None, b"[", b"1", b"]") == b"data: [1]\n\n"
 
 
+def test_an_event_of_another_kind_bears_its_name() -> None:
+    frame = write_frame(7, b"{", b"}", name=b"error")
+    assert frame == b"event: error\nid: 7\ndata: {}\n\n"
+    assert Reader().feed(frame) == [Event(b"{}", "7", "error")]
+
+
 def test_a_ping_is_no_event() -> None:
     assert Reader().feed(PING + write_frame(1, b"x") + PING) == [Event(b"x", "1")]
 

@@ -8,8 +8,9 @@ from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.presentation import Artifacts
+from llamon_agent.inbound.a2a.rpc import RpcEnvelope
 from llamon_agent.inbound.a2a.sse import PING
-from llamon_agent.inbound.a2a.streaming import Frames, Telling
+from llamon_agent.inbound.a2a.streaming import Frames, Stream, Telling
 from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.runs.ports import Limits
 from llamon_agent.runs.subscription import Subscription
@@ -216,7 +217,7 @@ async def test_what_the_writer_raises_ends_the_subscription_and_comes_out() -> N
             await frames.deliver(write)
         assert caught.group_contains(ConnectionResetError)
         with pytest.raises(StopAsyncIteration):
-            await anext(frames._subscription)
+            await anext(frames._stream)
 
 
 async def test_a_reader_that_fell_behind_sees_an_id_only_when_it_has_all_of_it() -> None:
@@ -262,7 +263,8 @@ async def test_a_failure_in_the_middle_is_the_last_frame(
 ) -> None:
     async with edge(ANSWER) as it:
         task = await it.runs.get("default", "echo", (await it.ask("message/send", message_03()))["id"])
-    frames = Frames(BrokenSubscription(task, error), Telling(call_id=b"7", dialect=V10), ping_s=15)
+    stream = Stream(BrokenSubscription(task, error), Telling(dialect=V10))
+    frames = Frames(stream, RpcEnvelope(b"7"), ping_s=15)
     [(_, response)] = events_in(b"".join(await chunks_of(frames)))
     assert response["id"] == 7
     assert response["error"]["code"] == code

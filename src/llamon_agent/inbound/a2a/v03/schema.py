@@ -107,13 +107,29 @@ class TaskArtifactUpdateEvent(_Wire, frozen=True, tag_field="kind", tag="artifac
     last_chunk: bool
 
 
+class PushNotificationAuthenticationInfo(_Wire, frozen=True):
+    """Source: A2A 0.3 §6.9."""
+
+    schemes: tuple[str, ...]
+    credentials: str | None = None
+
+
+class PushNotificationConfig(_Wire, frozen=True):
+    """Source: A2A 0.3 §6.8."""
+
+    url: Id
+    id: str | None = None
+    token: str | None = None
+    authentication: PushNotificationAuthenticationInfo | None = None
+
+
 class MessageSendConfiguration(_Wire, frozen=True):
     """Source: A2A 0.3 §7.1.2."""
 
     accepted_output_modes: tuple[str, ...] | None = None
     blocking: bool | None = None
     history_length: Count | None = None
-    push_notification_config: Json | None = None
+    push_notification_config: PushNotificationConfig | None = None
 
 
 class MessageSendParams(_Wire, frozen=True):
@@ -136,3 +152,24 @@ class TaskIdParams(_Wire, frozen=True):
 
     id: Id
     metadata: Json | None = None
+
+
+class TaskPushNotificationConfig(_Wire, frozen=True):
+    """Source: A2A 0.3 §6.10."""
+
+    task_id: Id
+    push_notification_config: PushNotificationConfig
+
+
+class GetTaskPushNotificationConfigParams(_Wire, frozen=True):
+    """With the task's id alone it is a TaskIdParams, which is taken as well. Source: A2A 0.3 §7.6.1."""
+
+    id: Id
+    push_notification_config_id: str | None = None
+
+
+class DeleteTaskPushNotificationConfigParams(_Wire, frozen=True):
+    """Source: A2A 0.3 §7.8.1."""
+
+    id: Id
+    push_notification_config_id: Id

@@ -16,7 +16,7 @@ from llamon_agent.domain.task import Artifact, Task, TaskStatus
 from llamon_agent.inbound.a2a.params import read_params
 from llamon_agent.inbound.a2a.timestamp import read_timestamp
 from llamon_agent.inbound.a2a.v10 import schema
-from llamon_agent.inbound.a2a.v10.codec import STATE_IN, encode, message_out, message_value, parts_in
+from llamon_agent.inbound.a2a.v10.values import STATE_IN, encode, message_out, message_value, parts_in
 
 
 class BadReply(LlamonError):

@@ -11,14 +11,7 @@ from typing import Any
 
 import msgspec
 
-Json = dict[str, Any]
-"""A `google.protobuf.Struct`."""
-
-Enum = str | int
-"""ProtoJSON: "Parsers accept both enum names and integer values." """
-
-Int32 = int | float | str
-"""ProtoJSON: "Either numbers or strings are accepted", and 5.0 is the number 5. What is none, the codec refuses."""
+from llamon_agent.inbound.a2a.proto_json import Enum, Int32, Json
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -100,9 +93,25 @@ class StreamResponse(_Wire, frozen=True):
     artifact_update: TaskArtifactUpdateEvent | None = None
 
 
+class AuthenticationInfo(_Wire, frozen=True):
+    scheme: str | None = None
+    credentials: str | None = None
+
+
+class TaskPushNotificationConfig(_Wire, frozen=True):
+    """A webhook; `task_id` and `tenant` say nothing where it comes with a message."""
+
+    tenant: str | None = None
+    id: str | None = None
+    task_id: str | None = None
+    url: str | None = None
+    token: str | None = None
+    authentication: AuthenticationInfo | None = None
+
+
 class SendMessageConfiguration(_Wire, frozen=True):
     accepted_output_modes: tuple[str, ...] | None = None
-    task_push_notification_config: Json | None = None
+    task_push_notification_config: TaskPushNotificationConfig | None = None
     history_length: Int32 | None = None
     return_immediately: bool | None = False
 
@@ -149,3 +158,29 @@ class ListTasksResponse(_Wire, frozen=True):
     next_page_token: str
     page_size: int
     total_size: int
+
+
+class TaskPushNotificationConfigRequest(_Wire, frozen=True):
+    """A GetTaskPushNotificationConfigRequest, and a DeleteTaskPushNotificationConfigRequest."""
+
+    tenant: str | None = None
+    task_id: str | None = None
+    id: str | None = None
+
+
+class ListTaskPushNotificationConfigsRequest(_Wire, frozen=True):
+    tenant: str | None = None
+    task_id: str | None = None
+    page_size: Int32 | None = None
+    page_token: str | None = None
+
+
+class ListTaskPushNotificationConfigsResponse(_Wire, frozen=True):
+    """Both fields are always said: an empty page is one, too."""
+
+    configs: tuple[TaskPushNotificationConfig, ...]
+    next_page_token: str
+
+
+class GetExtendedAgentCardRequest(_Wire, frozen=True):
+    tenant: str | None = None

@@ -3,16 +3,16 @@ from typing import Any
 
 import pytest
 
-from llamon_agent.domain.errors import BadParams, UnsupportedOperation
-from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
-from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
+from llamon_agent.domain.errors import BadParams
+from llamon_agent.domain.events import Snapshot, StatusUpdate, Update
+from llamon_agent.domain.message import Message, Role, Text
+from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.inbound.a2a.operations import (
     CancelTask,
     Dialect,
-    ExtendedCard,
+    GetExtendedCard,
     GetTask,
-    PushConfigCall,
     SendMessage,
     Subscribe,
 )
@@ -129,7 +129,7 @@ def test_everything_that_a_send_can_say_is_read() -> None:
         blocking=False,
         history_length=0,
         accepted_output_modes=("text/plain",),
-        wants_push=True,
+        push=PushConfig(id="", url="https://example.com/hook", version="0.3"),
     )
 
 
@@ -158,64 +158,6 @@ def test_an_empty_id_is_an_absent_one() -> None:
 
 def test_unknown_keys_are_ignored() -> None:
     assert sent(context={"userId": "u"}, parts=[TEXT | {"type": "text"}]) == sent()
-
-
-PARTS: list[tuple[dict[str, Any], Part]] = [
-    ({"kind": "text", "text": ""}, Text.of("")),
-    (
-        {"kind": "text", "text": "a", "metadata": {"is_user_input": True}},
-        Text(text="a", metadata={"is_user_input": True}),
-    ),
-    (
-        {"kind": "file", "file": {"bytes": "+/8=", "name": "b.bin", "mimeType": "x/y"}},
-        Raw(data=b"\xfb\xff", filename="b.bin", media_type="x/y"),
-    ),
-    ({"kind": "file", "file": {"bytes": ""}, "metadata": {}}, Raw(data=b"", metadata={})),
-    ({"kind": "file", "file": {"uri": "https://example.com/f"}}, Url(url="https://example.com/f")),
-    (
-        {"kind": "file", "file": {"uri": "u", "name": "n", "mimeType": "x/y"}, "metadata": {"k": 1}},
-        Url(url="u", filename="n", media_type="x/y", metadata={"k": 1}),
-    ),
-    ({"kind": "data", "data": {"k": [1, None]}}, Data(data={"k": [1, None]})),
-    # What is no object is wrapped, and marked the way the official SDK marks it.
-    ({"kind": "data", "data": {"value": [1]}, "metadata": {"data_part_compat": True}}, Data(data=[1])),
-    ({"kind": "data", "data": {"value": None}, "metadata": {"data_part_compat": True}}, Data(data=None)),
-    (
-        {"kind": "data", "data": {"value": "x"}, "metadata": {"k": 1, "data_part_compat": True}},
-        Data(data="x", metadata={"k": 1}),
-    ),
-    ({"kind": "data", "data": {"value": 1}}, Data(data={"value": 1})),
-]
-
-
-@pytest.mark.parametrize(("wire", "part"), PARTS)
-def test_a_part_is_read_by_its_kind(wire: dict[str, Any], part: Part) -> None:
-    assert sent(parts=[wire]).parts == (part,)
-
-
-@pytest.mark.parametrize(("wire", "part"), PARTS)
-def test_a_part_without_a_kind_is_read_by_what_it_holds(wire: dict[str, Any], part: Part) -> None:
-    assert sent(parts=[{key: value for key, value in wire.items() if key != "kind"}]).parts == (part,)
-    assert sent(parts=[wire | {"kind": None}]).parts == (part,)
-
-
-@pytest.mark.parametrize(("wire", "part"), PARTS)
-def test_a_part_is_written_as_it_is_read(wire: dict[str, Any], part: Part) -> None:
-    update = ArtifactUpdate(seq=1, artifact_id="a1", parts=(part,), append=True)
-    assert event(update)["artifact"]["parts"] == [wire]
-
-
-@pytest.mark.parametrize("mark", [False, "true", 1])
-def test_only_the_mark_itself_unwraps_a_value(mark: Any) -> None:
-    wire = {"kind": "data", "data": {"value": 1}, "metadata": {"data_part_compat": mark}}
-    assert sent(parts=[wire]).parts == (Data(data={"value": 1}, metadata={"data_part_compat": mark}),)
-
-
-def test_an_object_is_never_taken_for_a_wrapped_value() -> None:
-    """LOSSES names the key that is left out."""
-    part = Data(data={"value": 1}, metadata={"data_part_compat": True, "k": 2})
-    update = ArtifactUpdate(seq=1, artifact_id="a1", parts=(part,), append=True)
-    assert event(update)["artifact"]["parts"] == [{"kind": "data", "data": {"value": 1}, "metadata": {"k": 2}}]
 
 
 @pytest.mark.parametrize(
@@ -355,11 +297,14 @@ def test_a_negative_history_length_is_refused() -> None:
     assert refused("tasks/get", {"id": "t1", "historyLength": -1}) == "historyLength is not valid."
 
 
+# The extended card.
+
+
+@pytest.mark.parametrize("method", ["agent/getAuthenticatedExtendedCard", "agent/authenticatedExtendedCard"])
 @pytest.mark.parametrize("params", [b"", b"{}", b"[]", b"nonsense"])
-def test_push_and_extended_card_need_no_params(params: bytes) -> None:
-    pushes = [method for method in V03.methods if "pushNotificationConfig" in method]
-    assert [V03.methods[method](params) for method in pushes] == [PushConfigCall()] * 4
-    assert V03.methods["agent/getAuthenticatedExtendedCard"](params) == ExtendedCard()
+def test_the_extended_card_has_two_names_and_no_params(method: str, params: bytes) -> None:
+    """A2A 0.3 §7.10; 0.2.6 §7.10."""
+    assert V03.methods[method](params) == GetExtendedCard()
 
 
 # What is written.
@@ -419,51 +364,24 @@ def test_a_snapshot_is_the_task() -> None:
     assert event(Snapshot(task=TASK)) == TASK_JSON
 
 
-def test_chunks_say_whether_they_append_and_end() -> None:
-    """A2A 0.3 §7.2.3, §9.3: false is said, not left out."""
-    first = ArtifactUpdate(seq=1, artifact_id="a1", parts=(Text.of("Hel"),), append=False)
-    whole = Artifact(
-        artifact_id="a1",
-        parts=(Text.of("Hello"),),
-        name="answer",
-        description="d",
-        metadata={"k": 1},
-        extensions=("x",),
-    )
-    middle = ArtifactUpdate(seq=2, artifact_id="a1", parts=(Text.of("l"),), append=True)
-    last = ArtifactUpdate(seq=3, artifact_id="a1", parts=(Text.of("o"),), append=True, last=True, whole=whole)
-    ids = {"kind": "artifact-update", "taskId": "t1", "contextId": "c1"}
-    assert (event(middle)["append"], event(middle)["lastChunk"]) == (True, False)
-    assert event(first) == {
-        **ids,
-        "artifact": {"artifactId": "a1", "parts": [{"kind": "text", "text": "Hel"}]},
-        "append": False,
-        "lastChunk": False,
+def test_a_page_is_a_bare_array() -> None:
+    """A2A 0.3 §3.5.6 has a list over HTTP+JSON."""
+    page = TaskPage(tasks=(TASK,), total=3, more=True)
+    with_them = json.loads(V03.write_page(page, next_token="n", page_size=1, include_artifacts=True))
+    without = json.loads(V03.write_page(page, next_token="n", page_size=1, include_artifacts=False))
+    assert with_them == [TASK_JSON]
+    assert without == [{key: value for key, value in TASK_JSON.items() if key != "artifacts"}]
+
+
+def test_a_message_answers_a_send_and_a_stream_alike() -> None:
+    answer = Message(message_id="m2", role=Role.AGENT, parts=(Text.of("hello"),), context_id="c1")
+    assert json.loads(V03.write_message(answer)) == {
+        "kind": "message",
+        "messageId": "m2",
+        "role": "agent",
+        "parts": [{"kind": "text", "text": "hello"}],
+        "contextId": "c1",
     }
-    assert event(last) == {
-        **ids,
-        "artifact": {
-            "artifactId": "a1",
-            "parts": [{"kind": "text", "text": "o"}],
-            "name": "answer",
-            "description": "d",
-            "metadata": {"k": 1},
-            "extensions": ["x"],
-        },
-        "append": True,
-        "lastChunk": True,
-    }
-
-
-def test_an_artifact_always_has_a_part() -> None:
-    """The official inspector refuses an empty one; LOSSES names it."""
-    update = ArtifactUpdate(seq=1, artifact_id="a1", parts=(), append=True, last=True)
-    assert event(update)["artifact"]["parts"] == [{"kind": "text", "text": ""}]
-
-
-def test_there_is_no_list() -> None:
-    with pytest.raises(UnsupportedOperation):
-        V03.write_page(TaskPage(tasks=(), total=0, more=False), next_token="", page_size=50, include_artifacts=False)
 
 
 def test_an_error_has_no_data() -> None:

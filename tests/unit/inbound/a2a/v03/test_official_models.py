@@ -10,8 +10,15 @@ from a2a.types import a2a_pb2 as pb
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
+from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.operations import SendMessage
+from llamon_agent.inbound.a2a.operations import (
+    DeletePushConfig,
+    GetPushConfig,
+    ListPushConfigs,
+    SendMessage,
+    SetPushConfig,
+)
 from llamon_agent.inbound.a2a.v03.codec import V03
 
 PARTS = (
@@ -101,6 +108,62 @@ def test_what_the_models_send_is_read(exclude_none: bool) -> None:
         blocking=False,
         history_length=2,
     )
+
+
+CONFIG = PushConfig(id="p1", url="u", version="0.3", token="t", schemes=("Bearer",), credentials="c")
+SDK_CONFIG = sdk.PushNotificationConfig(
+    id="p1",
+    url="u",
+    token="t",
+    authentication=sdk.PushNotificationAuthenticationInfo(schemes=["Bearer"], credentials="c"),
+)
+
+
+@pytest.mark.parametrize("exclude_none", [True, False])
+@pytest.mark.parametrize(
+    ("action", "params", "operation"),
+    [
+        (
+            "set",
+            sdk.TaskPushNotificationConfig(task_id="t1", push_notification_config=SDK_CONFIG),
+            SetPushConfig(task_id="t1", config=CONFIG),
+        ),
+        ("get", sdk.TaskIdParams(id="t1"), GetPushConfig(task_id="t1")),
+        (
+            "get",
+            sdk.GetTaskPushNotificationConfigParams(id="t1", push_notification_config_id="p1"),
+            GetPushConfig(task_id="t1", config_id="p1"),
+        ),
+        ("list", sdk.ListTaskPushNotificationConfigParams(id="t1"), ListPushConfigs(task_id="t1")),
+        (
+            "delete",
+            sdk.DeleteTaskPushNotificationConfigParams(id="t1", push_notification_config_id="p1"),
+            DeletePushConfig(task_id="t1", config_id="p1"),
+        ),
+    ],
+)
+def test_what_the_models_ask_of_webhooks_is_read(action: str, params: Any, operation: Any, exclude_none: bool) -> None:
+    body = json.dumps(params.model_dump(mode="json", exclude_none=exclude_none)).encode()
+    assert V03.methods[f"tasks/pushNotificationConfig/{action}"](body) == operation
+
+
+def test_the_models_read_webhooks_as_we_wrote_them() -> None:
+    result = json.loads(V03.write_push_config("t1", CONFIG))
+    listed = json.loads(V03.write_push_configs("t1", [CONFIG], next_token=""))
+    read = sdk.SetTaskPushNotificationConfigSuccessResponse.model_validate({"id": 1, "result": result}).result
+    many = sdk.ListTaskPushNotificationConfigSuccessResponse.model_validate({"id": 1, "result": listed}).result
+    assert read.model_dump(mode="json", exclude_none=True) == result
+    assert [one.model_dump(mode="json", exclude_none=True) for one in many] == listed
+    nothing = json.loads(V03.write_deleted())
+    deleted = sdk.DeleteTaskPushNotificationConfigSuccessResponse.model_validate({"id": 1, "result": nothing})
+    assert deleted.result is None
+
+
+def test_the_models_read_a_message_that_answers_and_the_task_of_a_webhook() -> None:
+    message = json.loads(V03.write_message(MESSAGE))
+    told = json.loads(V03.write_notification(Snapshot(task=TASK), task=TASK) or b"")
+    assert sdk.Message.model_validate(message).model_dump(mode="json", exclude_none=True) == without_nulls(message)
+    assert sdk.Task.model_validate(told).model_dump(mode="json", exclude_none=True) == without_nulls(told)
 
 
 @pytest.mark.parametrize("value", [1.5, "x", True])

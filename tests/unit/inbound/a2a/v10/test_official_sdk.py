@@ -9,10 +9,21 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
+from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.operations import ListTasks, SendMessage
+from llamon_agent.inbound.a2a.operations import (
+    DeletePushConfig,
+    GetExtendedCard,
+    GetPushConfig,
+    ListPushConfigs,
+    ListTasks,
+    SendMessage,
+    SetPushConfig,
+)
+from llamon_agent.inbound.a2a.proto_json import ROLE_IN
 from llamon_agent.inbound.a2a.v10.client_codec import read_event, read_task, write_send_params
-from llamon_agent.inbound.a2a.v10.codec import ROLE_IN, STATE_IN, V10
+from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.inbound.a2a.v10.values import STATE_IN
 from llamon_agent.runs.ports import TaskPage
 
 PARTS = (
@@ -96,6 +107,67 @@ def test_the_sdk_reads_a_page() -> None:
     page = TaskPage(tasks=(TASK,), total=2, more=True)
     written = V10.write_page(page, next_token="n", page_size=1, include_artifacts=True)
     assert parsed(written, pb.ListTasksResponse()) == json.loads(written)
+
+
+CONFIG = PushConfig(id="p1", url="u", version="1.0", token="t", schemes=("Bearer",), credentials="c")
+SDK_CONFIG = pb.TaskPushNotificationConfig(
+    tenant="acme",
+    id="p1",
+    task_id="t1",
+    url="u",
+    token="t",
+    authentication=pb.AuthenticationInfo(scheme="Bearer", credentials="c"),
+)
+
+
+@pytest.mark.parametrize("preserving_proto_field_name", [False, True])
+@pytest.mark.parametrize(
+    ("method", "request_message", "operation"),
+    [
+        ("CreateTaskPushNotificationConfig", SDK_CONFIG, SetPushConfig(task_id="t1", config=CONFIG, tenant="acme")),
+        (
+            "SendMessage",
+            pb.SendMessageRequest(
+                message=pb.Message(message_id="m1", role=pb.Role.ROLE_USER, parts=[pb.Part(text="hi")]),
+                configuration=pb.SendMessageConfiguration(task_push_notification_config=SDK_CONFIG),
+            ),
+            SendMessage(message=Message(message_id="m1", role=Role.USER, parts=(Text.of("hi"),)), push=CONFIG),
+        ),
+        (
+            "GetTaskPushNotificationConfig",
+            pb.GetTaskPushNotificationConfigRequest(task_id="t1", id="p1"),
+            GetPushConfig(task_id="t1", config_id="p1"),
+        ),
+        (
+            "ListTaskPushNotificationConfigs",
+            pb.ListTaskPushNotificationConfigsRequest(task_id="t1", page_size=2, page_token="p1"),
+            ListPushConfigs(task_id="t1", page_size=2, page_token="p1"),
+        ),
+        (
+            "DeleteTaskPushNotificationConfig",
+            pb.DeleteTaskPushNotificationConfigRequest(task_id="t1", id="p1"),
+            DeletePushConfig(task_id="t1", config_id="p1"),
+        ),
+        ("GetExtendedAgentCard", pb.GetExtendedAgentCardRequest(tenant="acme"), GetExtendedCard(tenant="acme")),
+    ],
+)
+def test_the_sdks_requests_on_webhooks_are_read(
+    method: str, request_message: Any, operation: Any, preserving_proto_field_name: bool
+) -> None:
+    body = MessageToDict(request_message, preserving_proto_field_name=preserving_proto_field_name)
+    assert V10.methods[method](json.dumps(body).encode()) == operation
+
+
+def test_the_sdk_reads_webhooks() -> None:
+    written = V10.write_push_config("t1", CONFIG)
+    listed = V10.write_push_configs("t1", [CONFIG], next_token="p1")
+    assert parsed(written, pb.TaskPushNotificationConfig()) == json.loads(written)
+    assert parsed(listed, pb.ListTaskPushNotificationConfigsResponse()) == json.loads(listed)
+
+
+def test_the_sdk_reads_a_message_that_answers() -> None:
+    written = V10.write_message(MESSAGE)
+    assert parsed(written, pb.SendMessageResponse()) == parsed(written, pb.StreamResponse()) == json.loads(written)
 
 
 def test_our_client_reads_what_the_sdk_writes() -> None:

@@ -1,0 +1,143 @@
+"""Whether an agent's card is the one that was signed: gets the keys, and tells what became of each signature.
+
+Rule: keys come from where the person says, or else from the origin that the person named. A card that brings its own
+keys from somewhere else proves nothing, as whoever changed the card could name theirs.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from llamon_agent.cli.client import fetch_public
+from llamon_agent.cli.exits import NotA2A, Usage
+from llamon_agent.inbound.a2a.card_verification import Finding, Signature, Verdict, read_signatures, verify
+
+Jwk = Mapping[str, Any]
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the signatures of one key.
+
+    Shape: told says why they were not checked, empty where they were; open_keys are the keys of the card that they
+           leave open.
+    """
+
+    kid: str
+    alg: str
+    jku: str
+    finding: Finding
+    told: str = ""
+    open_keys: tuple[str, ...] = ()
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """Keys, where they are from, and why there are none."""
+
+    jwks: Sequence[Jwk] = ()
+    where: str = ""
+    problem: str = ""
+
+
+async def check(card: bytes, url: str, jwks: str | None) -> list[Checked]:
+    """What became of a card's signatures, key by key. Raises: Usage, Unreached, NotA2A."""
+    wire = msgspec.json.decode(card, type=dict[str, Any])
+    signatures = read_signatures(wire)
+    given = await _given(jwks) if jwks else None
+    known = {jku: given or await _own(jku, url) for jku in dict.fromkeys(one.jku for one in signatures)}
+    found: dict[tuple[str, str, str], list[Checked]] = {}
+    for one in signatures:
+        keys = known[one.jku]
+        found.setdefault((one.kid, one.alg, one.jku), []).append(_checked(one, verify(wire, one, keys.jwks), keys))
+    return [_worst(group) for group in found.values()]
+
+
+def is_signed(checked: Sequence[Checked]) -> bool:
+    """Whether a signature holds, and none is of another card."""
+    findings = {one.finding for one in checked}
+    return Finding.HOLDS in findings and Finding.BROKEN not in findings
+
+
+def check_line(checked: Checked) -> str:
+    """One key's signatures, for people."""
+    match checked.finding:
+        case Finding.HOLDS if checked.open_keys:
+            told = f"holds, but leaves open {', '.join(checked.open_keys)}"
+        case Finding.HOLDS:
+            told = "holds"
+        case Finding.BROKEN:
+            told = "does not hold: this is not the card that was signed, or not the key that signed it"
+        case _:
+            told = f"not checked: {checked.told}"
+    return f"{checked.kid or 'a signature'}{f' ({checked.alg})' if checked.alg else ''}  {told}"
+
+
+def _checked(signature: Signature, verdict: Verdict, keys: _Keys) -> Checked:
+    told = ""
+    if verdict.finding is Finding.UNREADABLE:
+        told = "it names no key, or no algorithm with a public key"
+    elif verdict.finding is Finding.UNKNOWN_KEY:
+        told = keys.problem or f"its key is not in {keys.where}"
+    return Checked(
+        kid=signature.kid,
+        alg=signature.alg,
+        jku=signature.jku,
+        finding=verdict.finding,
+        told=told,
+        open_keys=verdict.open_keys,
+    )
+
+
+def _worst(group: Sequence[Checked]) -> Checked:
+    """What to tell of one key's signatures: a broken one before all, else the one that leaves the least open."""
+    return min(group, key=lambda one: (one.finding is not Finding.BROKEN, len(one.open_keys)))
+
+
+async def _given(jwks: str) -> _Keys:
+    """The keys that the person names. Raises: Usage, Unreached."""
+    keys = _read_jwks(await fetch_public(jwks) if jwks.startswith(("http://", "https://")) else _read_file(jwks))
+    if keys is None:
+        raise Usage(f'{jwks} is not a JWK set, such as {{"keys": [...]}}')
+    return _Keys(keys, jwks)
+
+
+def _read_file(path: str) -> bytes:
+    """Raises: Usage."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as exc:
+        raise Usage(f"{path} cannot be read; --jwks takes a file or a URL") from exc
+
+
+async def _own(jku: str, url: str) -> _Keys:
+    """The keys that the card names, if they are its own origin's. Raises: Unreached, NotA2A."""
+    if not jku:
+        return _Keys(problem="it does not say where its key is; name the keys with --jwks")
+    if _origin(jku) is None or _origin(jku) != _origin(url):
+        return _Keys(problem=f"its key is at another origin; if you trust that one, say --jwks {jku}")
+    keys = _read_jwks(await fetch_public(jku))
+    if keys is None:
+        raise NotA2A(f"What {jku} answers is not a JWK set")
+    return _Keys(keys, jku)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None] | None:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+
+
+def _read_jwks(body: bytes) -> list[Jwk] | None:
+    """Source: RFC 7517 §5."""
+    try:
+        read = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    keys = read.get("keys")
+    return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else None

@@ -1,0 +1,28 @@
+"""The section `a2a.grpc`: where gRPC is spoken."""
+
+from pathlib import Path
+
+from llamon_agent.config_section import Section
+from llamon_agent.config_values import HostPort
+
+
+class GrpcTlsConfig(Section):
+    """TLS for gRPC, by files in PEM. They are read at the start."""
+
+    certificate: Path
+    """The server's certificate, and behind it those that signed it."""
+    key: Path
+    """The key of the certificate."""
+    client_ca: Path | None = None
+    """Lets only callers in whose certificate was signed by one of these. Without it, callers need none."""
+
+
+class GrpcConfig(Section):
+    """gRPC, on a port of its own, for A2A 1.0 and 0.3; it needs llamon-agent[grpc]."""
+
+    listen: HostPort | None = None
+    """Where to listen, as HOST:PORT. Port 0 takes a free one. Without it, gRPC is not spoken."""
+    tls: GrpcTlsConfig | None = None
+    """TLS on that port. Without it, plain text."""
+    card: bool = False
+    """Whether the agent cards list the gRPC address. Google's ADK refuses a card that names another origin."""

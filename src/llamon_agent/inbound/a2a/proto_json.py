@@ -1,0 +1,80 @@
+"""ProtoJSON params, as A2A's two protobuf packages have them: `lf.a2a.v1` of 1.0 and `a2a.v1` of 0.3.
+
+"Parsers accept both the lowerCamelCase name and the original proto field name." Serializers write one or the other
+throughout, so a body is only searched for what tells the proto's names, and respelled when that is there.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from llamon_agent.domain.errors import BadJson, BadParams
+from llamon_agent.domain.message import Role
+from llamon_agent.inbound.a2a.params import read_params
+
+Json = dict[str, Any]
+"""A `google.protobuf.Struct`."""
+
+Enum = str | int
+"""ProtoJSON: "Parsers accept both enum names and integer values." """
+
+Int32 = int | float | str
+"""ProtoJSON: "Either numbers or strings are accepted", and 5.0 is the number 5. What is none, `read_count` refuses."""
+
+ROLE_OUT: Mapping[Role, str] = {Role.USER: "ROLE_USER", Role.AGENT: "ROLE_AGENT"}
+ROLE_IN: Mapping[Enum, Role] = {"ROLE_USER": Role.USER, 1: Role.USER, "ROLE_AGENT": Role.AGENT, 2: Role.AGENT}
+
+_MAX_INT32 = 2**31 - 1
+_DIGITS = re.compile(r"[0-9]{1,10}")
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_FREE = frozenset({"metadata", "data"})
+
+T = TypeVar("T")
+
+
+def read_proto_params(decoder: msgspec.json.Decoder[T], params: bytes, *, tell: bytes) -> T:
+    """Open params in either spelling; `tell` is what those in the proto's names contain. Raises: BadParams, BadJson."""
+    if tell in params:
+        try:
+            params = respell(params)
+        except (msgspec.DecodeError, RecursionError) as exc:
+            raise BadJson from exc
+    return read_params(decoder, params)
+
+
+def respell(params: bytes) -> bytes:
+    """The params with lowerCamelCase keys, except inside what callers fill freely.
+
+    Raises: msgspec.DecodeError, RecursionError.
+    """
+    return msgspec.json.encode(_respelled(msgspec.json.decode(params)))
+
+
+def _respelled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_camel(key): inner if key in _FREE else _respelled(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_respelled(inner) for inner in value]
+    return value
+
+
+def _camel(key: str) -> str:
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), key)
+
+
+def read_count(value: Int32 | None, field: str, *, least: int = 0, most: int = _MAX_INT32) -> int | None:
+    """A count in any of ProtoJSON's spellings. Raises: BadParams that names the field."""
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else -1
+    if value is not None and not (value == int(value) and least <= value <= most):
+        raise BadParams(f"{field} is not valid.", field=field)
+    return None if value is None else int(value)
+
+
+def required(value: str | None, field: str) -> str:
+    """A string that must be there; proto3's absent one is empty. Raises: BadParams that names the field."""
+    if not value:
+        raise BadParams(f"{field} is required.", field=field)
+    return value

@@ -1,0 +1,132 @@
+"""One webhook of one task: follows the task as a subscriber does, and tells what happens until the task has ended.
+
+Rules:
+1. In order, one request at a time. An event that is not taken is tried again for a while, and then given up.
+2. After an event that was given up, the webhook is told the task as it is by then, which holds all that it missed.
+3. A task is followed, never held up: what a slow receiver has not heard yet waits in the task's own log.
+4. What was taken or given up is written down; what was not when the process ended is told by the next one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.events import Snapshot
+from llamon_agent.domain.push import PushConfig, TaskPushConfig
+from llamon_agent.domain.task import Task
+from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.inbound.a2a.push.address import read_address
+from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, Taken, TryLater
+from llamon_agent.inbound.a2a.push.telling import Event, Telling, seq_of, task_after, tellings_of
+from llamon_agent.runs.ports import PushStore
+from llamon_agent.runs.service import RunService
+from llamon_agent.runs.subscription import Subscription
+
+logger = logging.getLogger(__name__)
+
+PAUSES_S = (1.0, 3.0, 10.0, 30.0, 60.0)
+"""How long to wait between the attempts to tell one event."""
+
+Post = Callable[[PushConfig, str, bytes], Awaitable[Outcome]]
+"""Tries once to tell a webhook: its configuration, the body's media type, the body."""
+
+Pause = Callable[[float], Awaitable[None]]
+
+
+class Delivery:
+    """Tells one webhook of its task, in the shape of the version that registered it."""
+
+    def __init__(
+        self,
+        push: TaskPushConfig,
+        dialect: Dialect,
+        *,
+        runs: RunService,
+        store: PushStore,
+        post: Post,
+        pause: Pause = asyncio.sleep,
+    ) -> None:
+        self._push = push
+        self._dialect = dialect
+        self._runs = runs
+        self._store = store
+        self._post = post
+        self._pause = pause
+        self._told_seq = push.told_seq
+        self._missed = False  # whether an event was given up that nothing has made good for yet
+        self._task: Task | None = None  # as it was when the last event was told
+
+    async def run(self, subscription: Subscription | None = None) -> None:
+        """Tell the webhook until the task has ended, or its service has.
+
+        Shape: without a subscription, from what the webhook was told last.
+        """
+        try:
+            await self._follow(subscription or await self._subscribe())
+        except BackendError:
+            self._warn("the store is away: the webhook is told no more until a restart")
+
+    async def _subscribe(self) -> Subscription:
+        push = self._push
+        return await self._runs.subscribe(
+            push.owner, push.agent, push.task_id, after_seq=push.told_seq or None, ended_ok=True
+        )
+
+    async def _follow(self, subscription: Subscription) -> None:
+        self._task = subscription.task
+        try:
+            async for batch in subscription:
+                await self._tell(batch)
+        finally:
+            subscription.close()
+
+    async def _tell(self, batch: Sequence[Event]) -> None:
+        for telling in tellings_of(batch, self._told_seq):
+            if self._missed:
+                now = await self._now()
+                await self._deliver(Telling(Snapshot(task=now), now.seq))
+                return  # the batch is older than that
+            await self._deliver(telling)
+
+    async def _deliver(self, telling: Telling) -> None:
+        """Tell it, or give it up."""
+        self._task = await self._task_at(telling.event)
+        body = self._dialect.write_notification(telling.event, task=self._task)
+        if body is not None:
+            self._missed = not await self._is_taken(body)
+            await self._write_down(telling.seq)
+        self._told_seq = max(self._told_seq, telling.seq)
+
+    async def _task_at(self, event: Event) -> Task:
+        """The task as it was when the event had happened: whole where nothing has happened to it since."""
+        now = event.task if isinstance(event, Snapshot) else await self._now()
+        return now if now.seq == seq_of(event) else task_after(self._task or now, event)
+
+    async def _now(self) -> Task:
+        return await self._runs.get(self._push.owner, self._push.agent, self._push.task_id)
+
+    async def _is_taken(self, body: bytes) -> bool:
+        pauses_s = iter(PAUSES_S)
+        while True:
+            outcome = await self._post(self._push.config, self._dialect.notification_type, body)
+            match outcome, next(pauses_s, None):
+                case Taken(), _:
+                    return True
+                case TryLater(after_s=after_s), float(pause_s):
+                    await self._pause(max(pause_s, after_s))
+                case ((TryLater(why=why) | Refused(why=why)), _):
+                    self._warn(f"a webhook was not told ({why})")
+                    return False
+
+    async def _write_down(self, seq: int) -> None:
+        try:
+            await self._store.push_told(self._push.task_id, self._push.config.id, seq)
+        except BackendError:
+            self._warn("what a webhook was told could not be recorded: it may be told again")
+
+    def _warn(self, what: str) -> None:
+        """Shape: a webhook is named by its host: the rest of its URL may hold secrets."""
+        push = self._push
+        ids = {"task_id": push.task_id, "agent": push.agent}
+        logger.warning("task %s, webhook at %s: %s", push.task_id, read_address(push.config.url).host, what, extra=ids)

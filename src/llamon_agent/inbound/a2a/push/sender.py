@@ -1,0 +1,117 @@
+"""Sends to webhooks: to addresses that the guard has judged, and only so much at once, to one host and in all."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from ssl import SSLContext
+from weakref import WeakValueDictionary
+
+import httpcore2
+import httpx2
+
+from llamon_agent.domain.push import PushConfig
+from llamon_agent.inbound.a2a.push.address import Address, read_address
+from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
+from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, TryLater, outcome_of
+
+_AT_ONCE = 64
+_AT_ONCE_PER_HOST = 8
+"""So that a slow receiver, whose requests take all the time they may, leaves room for the others'."""
+
+
+class Sender:
+    """Tells webhooks. Every request has a connection of its own, so that what was judged is what is called.
+
+    Units: timeout_s is how long an attempt may take from the name's resolution to the answer's status.
+    """
+
+    def __init__(self, guard: AddressGuard, *, timeout_s: float, tls: SSLContext | None = None) -> None:
+        self._timeout_s = timeout_s
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls or httpx2.create_ssl_context(),
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=_GuardedNetwork(guard),
+        )
+        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._rooms: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def post(self, config: PushConfig, media_type: str, body: bytes) -> Outcome:
+        """Try once to tell a webhook."""
+        address = read_address(config.url)
+        room = self._rooms.setdefault(address.host, asyncio.Semaphore(_AT_ONCE_PER_HOST))
+        async with room, self._room:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    return await self._post(address, headers_of(address, config, media_type), body)
+            except ForbiddenAddress:
+                return Refused("its address is not allowed")
+            except TimeoutError:
+                return TryLater("no answer in time")
+            except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException):
+                return TryLater("no connection, or none that lasted")
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+    async def _post(self, address: Address, headers: list[tuple[bytes, bytes]], body: bytes) -> Outcome:
+        url = httpcore2.URL(
+            scheme=address.scheme.encode(), host=address.host.encode(), port=address.port, target=address.target
+        )
+        limits = {"timeout": {"connect": self._timeout_s / 3}}  # leaves time to try a second address
+        async with self._pool.stream("POST", url, headers=headers, content=body, extensions=limits) as response:
+            told = {name.lower(): value for name, value in response.headers}
+            retry_after = told.get(b"retry-after", b"").decode("latin-1")
+            return outcome_of(response.status, retry_after, datetime.now(UTC))
+
+
+def headers_of(address: Address, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:
+    """The header of a request to a webhook. What the caller gave was checked for letters that would end a line.
+
+    Source: A2A 1.0 §4.3.3 (Authorization); 0.3 §9.5 (X-A2A-Notification-Token).
+    """
+    headers = {
+        "Host": _host(address),
+        "User-Agent": "llamon",
+        "Content-Type": media_type,
+    }
+    if config.schemes and config.credentials:
+        headers["Authorization"] = f"{config.schemes[0]} {config.credentials}"
+    if config.token:
+        headers["X-A2A-Notification-Token"] = config.token
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+
+
+def _host(address: Address) -> str:
+    """Source: RFC 9110 §7.2."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return host if address.port == {"http": 80, "https": 443}[address.scheme] else f"{host}:{address.port}"
+
+
+class _GuardedNetwork(httpcore2.AsyncNetworkBackend):
+    """Opens connections to judged addresses only. TLS still asks for the name, and so does the Host header."""
+
+    def __init__(self, guard: AddressGuard) -> None:
+        self._guard = guard
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library calls it by these names
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Raises: ForbiddenAddress; httpcore2.ConnectError, httpcore2.ConnectTimeout."""
+        try:
+            addresses = await self._guard.open_to(host, port)
+        except OSError as exc:
+            raise httpcore2.ConnectError from exc
+        *others, last = addresses
+        for address in others:
+            try:
+                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue  # another address of the same name may answer
+        return await self._network.connect_tcp(last, port, timeout, local_address, socket_options)

@@ -1,0 +1,87 @@
+"""An edge that speaks gRPC, wired up as it is served."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import httpx2
+import pytest
+from a2a.types import a2a_pb2 as new
+from tests.unit.inbound.a2a.grpc.calling import NEW, refusal, saying, text_of
+from tests.unit.inbound.a2a.grpc.certificates import Authority
+
+from llamon_agent.app import _take_grpc_port, create_app, open_edge
+from llamon_agent.config import EdgeConfig
+from llamon_agent.config_grpc import GrpcTlsConfig
+from llamon_agent.domain.errors import ConfigError
+
+
+def config_of(token: str | None = None, **grpc_keys: object) -> EdgeConfig:
+    a2a = {"adapter": "echo", "grpc": {"listen": "127.0.0.1:0", **grpc_keys}}
+    bearer = {"bearer_token": token} if token else {}
+    return EdgeConfig.model_validate({"a2a": a2a | bearer, "data": {"ephemeral": True}})
+
+
+async def sent(channel: grpc.aio.Channel, token: str) -> new.Task:
+    ask: grpc.aio.UnaryUnaryMultiCallable[bytes, new.SendMessageResponse] = channel.unary_unary(
+        NEW + "SendMessage", response_deserializer=new.SendMessageResponse.FromString
+    )
+    metadata = (("authorization", f"Bearer {token}"),)
+    return (await ask(saying().SerializeToString(), metadata=metadata, timeout=5)).task
+
+
+async def test_grpc_answers_where_it_is_configured_and_follows_a_reload() -> None:
+    config = config_of("before")
+    server = _take_grpc_port(config)
+    assert server is not None
+    async with (
+        open_edge(config, server) as edge,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        assert text_of(await sent(channel, "before")) == "hi"
+        assert await edge.reload(lambda: config_of("after")) is not None
+        assert (await refusal(sent(channel, "before"))).code() is grpc.StatusCode.UNAUTHENTICATED
+        assert text_of(await sent(channel, "after")) == "hi"
+
+
+@pytest.mark.parametrize("card", [False, True])
+async def test_the_cards_name_the_port_only_if_they_are_to(card: bool) -> None:
+    config = config_of(card=card)
+    server = _take_grpc_port(config)
+    assert server is not None
+    async with open_edge(config, server) as edge, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge)) as http:
+        body = (await http.get("http://edge.example/.well-known/agent-card.json")).text
+    assert (f'"edge.example:{server.port}"' in body) is card
+
+
+async def test_an_asgi_application_speaks_grpc_too(caplog: pytest.LogCaptureFixture) -> None:
+    app = create_app(config_of())
+    with caplog.at_level("INFO"):
+        async with app.router.lifespan_context(app):
+            assert "gRPC on 127.0.0.1:" in caplog.text
+
+
+def test_without_a_port_there_is_no_grpc() -> None:
+    assert _take_grpc_port(config_of(listen=None)) is None
+
+
+async def test_the_files_of_tls_are_those_of_the_configuration(tmp_path: Path) -> None:
+    certificate, key = Authority().files(tmp_path, "localhost")
+    assert _take_grpc_port(config_of(tls=GrpcTlsConfig(certificate=certificate, key=key))) is not None
+    with pytest.raises(ConfigError, match=r"a2a\.grpc\.tls"):
+        _take_grpc_port(config_of(tls=GrpcTlsConfig(certificate=certificate, key=certificate)))
+
+
+def test_grpc_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("llamon_agent.inbound.a2a.grpc.")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(ConfigError, match=r"llamon-agent\[grpc\]"):
+        _take_grpc_port(config_of())
+
+
+def test_nothing_of_grpc_is_loaded_before_it_is_spoken() -> None:
+    loaded = "import sys, llamon_agent.app; print({name.partition('.')[0] for name in sys.modules})"
+    names = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout
+    assert not [name for name in ("'grpc'", "'google'", "'a2a'") if name in names]
