@@ -80,9 +80,15 @@ def is_import_path(value: str) -> bool:
     return _IMPORT_PATH.fullmatch(value) is not None
 
 
+TAKEN_NAMES = frozenset({"tasks", "v1"})
+"""What cannot be an agent's name, as the default agent's HTTP+JSON has paths that begin so."""
+
+
 def _agent_name(value: str) -> str:
     if not _AGENT_NAME.fullmatch(value):
         raise Wrong("must be a name of lower-case letters, digits, - and _, as it becomes part of a URL")
+    if value in TAKEN_NAMES:
+        raise Wrong(f"must not be {value}, which begins paths of HTTP+JSON")
     return value
 
 

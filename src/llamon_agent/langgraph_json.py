@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 from dotenv import dotenv_values
 
+from llamon_agent.config_values import TAKEN_NAMES
 from llamon_agent.domain.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -200,7 +201,8 @@ def _agent(name: str, key: str, target: str, description: object) -> dict[str, s
 
 def agent_key(name: str) -> str:
     """A graph's name as it may stand in a URL."""
-    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63].rstrip("-_")
+    key = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63].rstrip("-_")
+    return f"{key}-agent" if key in TAKEN_NAMES else key
 
 
 def _absolute(target: str, folder: Path) -> str:

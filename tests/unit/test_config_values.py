@@ -39,7 +39,7 @@ FITS_NOT: list[tuple[Any, list[Any]]] = [
     ),
     (SessionTemplate, ["", "{thread}", "{", "{{context_id}}", "{context_id!r}"]),
     (Mode, ["", "text", "*", "*/png", "image/", "im*/png", "text/plain; charset=utf-8", "a/b/c"]),
-    (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n"]),
+    (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n", "tasks", "v1"]),
     (Seconds, [0, -1, 86_401, float("inf"), float("nan")]),
     (ExtensionUri, ["", "x", "urn:", "urn:a b", "urn:a,b", ":x", "urn:a\n", "urn:\u00e9"]),
     (KeyId, ["", "a b", "k" * 129, "a\n"]),

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
+from llamon_agent.config_values import AgentName
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.langgraph_json import Project, is_project, read_project
+from llamon_agent.langgraph_json import Project, agent_key, is_project, read_project
 
 Read = Callable[..., Project]
 
@@ -255,3 +257,9 @@ def test_packages_are_to_be_installed_already(
     move_in(read(dependencies=packages))
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [line.rpartition("here: ")[2] for line in warned] == ([missing] if missing else [])
+
+
+@pytest.mark.parametrize(("name", "key"), [("My Graph", "my-graph"), ("tasks", "tasks-agent"), ("V1", "v1-agent")])
+def test_a_graphs_key_is_a_name_that_an_agent_may_have(name: str, key: str) -> None:
+    assert agent_key(name) == key
+    assert TypeAdapter(AgentName).validate_python(key) == key
