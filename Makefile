@@ -11,7 +11,7 @@ ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),t
 CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made
 endif
 
-.PHONY: serve test clients check format lint types imports bench lock schema clean
+.PHONY: serve test clients conformance crash check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
@@ -20,6 +20,12 @@ test: $(VENV)/.dev clients
 	$(BIN)/python -m pytest
 
 clients: $(CLIENTS)  ## the official SDKs of other versions, and those for Node where it is installed
+
+conformance: $(VENV)/.dev  ## other people's suites; TCK_DIR names a checkout of the official one, ARGS=--help what else
+	$(BIN)/python -m tests.conformance $(ARGS)
+
+crash: $(VENV)/.dev  ## kill -9 under load, hundreds of times; ARGS=--help what can be chosen
+	$(BIN)/python -m tests.crash $(ARGS)
 
 check: lint types imports test
 
@@ -37,9 +43,12 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev
-	$(BIN)/python -m bench
+bench: $(VENV)/.dev  ## beside the official SDK's server; ARGS names some: calls, durable, memory
+	$(BIN)/python -m bench $(ARGS)
 
+KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gherkin-official \
+	googleapis-common-protos grpcio grpcio-tools httpx jinja2 jsonschema packaging protobuf pyopenssl python-dotenv pyyaml requests responses
+LOCK_KIT := --universal --generate-hashes --upgrade --no-header --no-annotate --no-emit-index-url --quiet
 LOCK_CLIENT := --python-version 3.11 --universal --generate-hashes --upgrade --no-header --no-annotate \
 	--no-emit-index-url --quiet
 
@@ -50,6 +59,8 @@ lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 		--no-header --no-annotate --no-emit-index-url --quiet --output-file locks/dev.txt
 	echo 'a2a-sdk[grpc]==0.3.26' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk03.txt
 	echo 'a2a-sdk==0.2.16' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk02.txt
+	echo 'a2a-testbed==0.3.0a3' | $(BIN)/uv pip compile - --python-version 3.12 $(LOCK_KIT) --output-file locks/kit-testbed.txt
+	printf '%s\n' $(KIT_TCK) | $(BIN)/uv pip compile - --python-version 3.11 $(LOCK_KIT) --output-file locks/kit-tck.txt
 	for sdk in sdk1 sdk03; do \
 		npm --prefix $(JS)/$$sdk update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund; done
 
@@ -81,5 +92,5 @@ $(VENV)/clients/%/.made: locks/client-%.txt | $(BIN)/pip
 	@touch $@
 
 $(JS)/%/node_modules/.made: $(JS)/%/package-lock.json
-	npm --prefix $(JS)/$* ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --silent
+	npm --prefix $(JS)/$* ci --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

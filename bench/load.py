@@ -6,7 +6,9 @@ Each connection keeps one request under way. Everything is bounded: by the numbe
 import asyncio
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 LIMIT_S = 120.0
 _HEADERS_END = b"\r\n\r\n"
@@ -14,16 +16,23 @@ _HEADERS_END = b"\r\n\r\n"
 
 @dataclass(frozen=True)
 class Measured:
-    """What a load showed. Units: calls and events per second of wall time."""
+    """What a load showed. Units: calls, events, and chunks of answers, per second of wall time."""
 
     calls_per_s: float
     events_per_s: float
+    chunks_per_s: float
+    in_time: bool
+    """Whether all calls were answered; else the figures are those of the time there was."""
 
 
-def request_bytes(method: str, text: str, port: int) -> bytes:
+def message(text: str) -> dict[str, Any]:
+    """The parameters of a call that sends a message."""
+    return {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}}
+
+
+def request_bytes(port: int, method: str, params: dict[str, Any]) -> bytes:
     """One 1.0 JSON-RPC call as it goes over the wire."""
-    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}).encode()
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     head = (
         f"POST /a2a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -32,7 +41,7 @@ def request_bytes(method: str, text: str, port: int) -> bytes:
 
 
 class _Connection(asyncio.Protocol):
-    """Sends a request, reads its response to the end, counts its events, and goes on until nothing is left to send."""
+    """Sends a request, reads its response to the end, counts what is in it, and goes on while any request is left."""
 
     def __init__(self, load: "_Load") -> None:
         self.load = load
@@ -48,7 +57,7 @@ class _Connection(asyncio.Protocol):
         self.buffer += data
         if self._is_whole():
             self._check()
-            self.load.events += self.buffer.count(b"data:")
+            self.load.count(self.buffer)
             self.buffer.clear()
             self.load.answered()
             self._next()
@@ -83,21 +92,26 @@ class _Load:
         self.request = request
         self.calls = calls
         self.left = calls
+        self.answers = 0
         self.events = 0
+        self.chunks = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._answered = 0
 
     def take(self) -> bool:
         self.left -= 1
         return self.left >= 0
 
+    def count(self, response: bytearray) -> None:
+        self.events += response.count(b"data:")
+        self.chunks += response.count(b'"artifactUpdate"')
+
     def answered(self) -> None:
-        self._answered += 1
-        if self._answered == self.calls and not self.done.done():
+        self.answers += 1
+        if self.answers == self.calls and not self.done.done():
             self.done.set_result(None)
 
     def lost(self, exc: Exception | None) -> None:
-        if self._answered < self.calls and self.left >= 0:
+        if self.answers < self.calls and self.left >= 0:
             self.fail(exc or ConnectionError("the server closed a connection"))
 
     def fail(self, exc: Exception) -> None:
@@ -105,14 +119,35 @@ class _Load:
             self.done.set_exception(exc)
 
 
-async def drive(port: int, method: str, text: str, *, calls: int, connections: int) -> Measured:
-    """Make `calls` calls over `connections` connections and time them. Raises: AssertionError on any wrong answer."""
-    load = _Load(request_bytes(method, text, port), calls)
+async def drive(
+    port: int, method: str, text: str, *, calls: int, connections: int, at_most_s: float | None = None
+) -> Measured:
+    """Make `calls` calls over `connections` connections and time them; of what takes longer than `at_most_s`, the part
+    that came. Raises: AssertionError on any wrong answer, TimeoutError where no such limit is given.
+    """
+    load = _Load(request_bytes(port, method, message(text)), calls)
     loop = asyncio.get_running_loop()
     begin_s = time.perf_counter()
-    for _ in range(connections):
-        await loop.create_connection(lambda: _Connection(load), "127.0.0.1", port)
-    async with asyncio.timeout(LIMIT_S):
-        await load.done
+    opened = [
+        (await loop.create_connection(lambda: _Connection(load), "127.0.0.1", port))[1] for _ in range(connections)
+    ]
+    with suppress(*([TimeoutError] if at_most_s else [])):
+        async with asyncio.timeout(at_most_s or LIMIT_S):
+            await load.done
     took_s = time.perf_counter() - begin_s
-    return Measured(calls_per_s=calls / took_s, events_per_s=load.events / took_s)
+    if load.answers < calls:
+        _break_off(load, opened)
+    return Measured(
+        calls_per_s=load.answers / took_s,
+        events_per_s=load.events / took_s,
+        chunks_per_s=load.chunks / took_s,
+        in_time=load.answers == calls,
+    )
+
+
+def _break_off(load: _Load, opened: list[_Connection]) -> None:
+    """Count what has come of the answers that are under way."""
+    for connection in opened:
+        assert connection.transport is not None
+        load.count(connection.buffer)
+        connection.transport.abort()

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -26,7 +26,8 @@ from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks
-from llamon_agent.runs.ports import Agent, PushStore, Store
+from llamon_agent.runs.ports import Agent, Limits, PushStore
+from llamon_agent.runs.retention import Housekeeper
 from llamon_agent.runs.service import RunService
 from llamon_agent.server import (
     Server,
@@ -35,9 +36,7 @@ from llamon_agent.server import (
     reloading_on_hangup,
     stopping_on_signals,
 )
-from llamon_agent.store.folder import own_folder
-from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.storage import Storage, open_storage
 from llamon_agent.telemetry import set_up_logging
 
 if TYPE_CHECKING:
@@ -48,8 +47,6 @@ logger = logging.getLogger(__name__)
 _FIXED_MASK = 0xF << 76 | 0x3 << 62
 _FIXED_BITS = 0x7 << 76 | 0x2 << 62
 """The version and the variant in an id of RFC 9562, version 7."""
-
-_TASKS_FILE = "tasks.sqlite"
 
 
 def now_ms() -> int:
@@ -75,15 +72,20 @@ async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> Asy
     Raises: ConfigError, naming the remedy.
     """
     async with AsyncExitStack() as stack:
-        store = await _open_store(config, stack)
-        runs = RunService(store, {}, clock=now_ms, new_id=new_id)
+        storage = await stack.enter_async_context(open_storage(config.data))
+        store = storage.store
+        limits = Limits(lease_s=config.data.lease_s, max_attempts=config.data.max_attempts)
+        runs = RunService(store, {}, clock=now_ms, new_id=new_id, limits=limits)
         webhooks = _open_webhooks(config, runs, store)
-        edge = await stack.enter_async_context(Edge(runs, _open, webhooks=webhooks, grpc=_grpc_port(config, grpc)))
+        edge = await stack.enter_async_context(
+            Edge(runs, partial(_open, storage), webhooks=webhooks, grpc=_grpc_port(config, grpc))
+        )
         await edge.serve(config)
         if webhooks is not None:
             await stack.enter_async_context(webhooks)
         await stack.enter_async_context(runs)
-        await runs.end_orphans()
+        await runs.start()
+        await stack.enter_async_context(Housekeeper(store, runs.upkeep, config.data.retained, clock=now_ms))
         if webhooks is not None:
             await webhooks.catch_up()
         if grpc is not None:
@@ -112,7 +114,7 @@ def serve(
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
-    runner = asyncio.Runner(loop_factory=uvicorn.Config("").get_loop_factory())
+    runner = asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory())
     try:
         runner.run(_serve(config, load or (lambda: config), ready))
     finally:
@@ -130,7 +132,8 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Call
                 if taken := await edge.reload(load):
                     set_up_logging(taken.logging.level, taken.logging.format)
 
-            server = Server(edge, edge.runs, ready, grpc.draining if grpc else None)
+            draining = grpc.draining if grpc else None
+            server = Server(edge, edge.runs, ready, draining, drain_s=config.a2a.drain_s)
             async with reloading_on_hangup(reload, server.stop):
                 with stopping_on_signals(server, _end_commands):
                     await server.serve(sockets=[listener])
@@ -174,20 +177,11 @@ def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> We
     return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
 
 
-async def _open_store(config: EdgeConfig, stack: AsyncExitStack) -> Store:
-    store: Store
-    if config.data.ephemeral:
-        store = MemoryTaskStore()
-    else:
-        folder = stack.enter_context(own_folder(config.data.folder))
-        store = SqliteTaskStore.open(folder / _TASKS_FILE, durability=config.data.durability)
-    stack.push_async_callback(store.close)
-    return store
-
-
-async def _open(served: Served, config: EdgeConfig, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+async def _open(
+    storage: Storage, served: Served, _config: EdgeConfig, stack: AsyncExitStack
+) -> tuple[Agent, Introduction]:
     """An agent, and what it tells of itself."""
-    agent = await _open_agent(served, config, stack)
+    agent = await _open_agent(served, storage, stack)
     if served.target.adapter not in ("langgraph", "model"):
         return agent, Introduction()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
@@ -197,8 +191,7 @@ async def _open(served: Served, config: EdgeConfig, stack: AsyncExitStack) -> tu
     return agent, introduce(agent.graph, served.target.target if served.target.adapter == "langgraph" else None)
 
 
-async def _open_agent(served: Served, config: EdgeConfig, stack: AsyncExitStack) -> Agent:
-    folder = config.data.folder / served.target.name  # two agents that are asked in one context share no thread
+async def _open_agent(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
     match served.target.adapter:
         case "echo":
             return _echo(served.target.target)
@@ -211,20 +204,19 @@ async def _open_agent(served: Served, config: EdgeConfig, stack: AsyncExitStack)
 
             return load_process(served.target.target, **dict(served.process), environ=os.environ)
         case "model":
-            return await _open_model(served, folder, stack)
+            return await _open_model(served, storage, stack)
         case _:
-            return await _open_langgraph(served, folder, stack)
+            return await _open_langgraph(served, storage, stack)
 
 
-async def _open_langgraph(served: Served, folder: Path, stack: AsyncExitStack) -> Agent:
+async def _open_langgraph(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-    from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
     from llamon_agent.adapters.langgraph.load import load_graph
     from llamon_agent.adapters.langgraph.state import StateMapping
 
     options = served.langgraph
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
-    checkpointer = await stack.enter_async_context(open_checkpoints(options.checkpointer, folder))
+    checkpointer = await storage.open_checkpoints(served, stack)
     graph = await load_graph(
         served.target.target,
         checkpointer=checkpointer,
@@ -235,9 +227,8 @@ async def _open_langgraph(served: Served, folder: Path, stack: AsyncExitStack) -
     return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
 
 
-async def _open_model(served: Served, folder: Path, stack: AsyncExitStack) -> Agent:
+async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-    from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
 
     try:
         from llamon_agent.adapters.model.load import ModelOptions, load_model
@@ -247,7 +238,7 @@ async def _open_model(served: Served, folder: Path, stack: AsyncExitStack) -> Ag
         ) from exc
 
     memory = served.langgraph
-    checkpointer = await stack.enter_async_context(open_checkpoints(memory.checkpointer, folder))
+    checkpointer = await storage.open_checkpoints(served, stack)
     graph = load_model(
         served.target.target,
         ModelOptions(**dict(served.model)),

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import Field, SecretStr
+from pydantic import Field
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
+from llamon_agent.config_adapters import Checkpointer, LangGraphConfig, ModelConfig, ProcessConfig
 from llamon_agent.config_card import (
     ExtendedConfig,
     ExtensionConfig,
@@ -38,6 +39,7 @@ from llamon_agent.config_values import (
     RpcPath,
     Seconds,
     SessionTemplate,
+    Tenant,
     Tokens,
 )
 from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider
@@ -52,7 +54,6 @@ _NAMELESS = "default"
 
 Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
-Checkpointer = Literal["data", "sqlite", "postgres", "memory", "none"]
 
 
 class RoutingConfig(Section):
@@ -92,9 +93,14 @@ class A2aConfig(Section):
     """A template for the session's id, in which {context_id} is the conversation's. Without it, just that."""
     timeout: Seconds = 600.0
     """How many seconds a run may take before it is stopped and its task fails."""
+    wait: Seconds | None = None
+    """How many seconds a caller that waits for an answer is kept waiting, before it is told the task as it is. Without
+    it, until the run ends."""
+    card: Literal["hybrid", "1.0"] = "hybrid"
+    """What the card says of 0.3 to those who do not ask for a version: beside 1.0's fields, or nothing."""
     artifacts: Artifacts = "auto"
     """How an answer is streamed: appended pieces, pieces and then the whole, only the whole, or as the caller needs."""
-    tenants: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    tenants: tuple[Tenant, ...] = ()
     """Names that callers may give as `tenant`, each of which keeps its tasks and conversations apart; `*` is any. An
     agent's name is always one: it means that agent."""
     errors: Literal["1.0.1", "1.0.0"] = "1.0.1"
@@ -105,6 +111,11 @@ class A2aConfig(Section):
     """Push notifications: the webhooks by which callers are told of their tasks."""
     grpc: GrpcConfig = GrpcConfig()
     """gRPC, on a port of its own, for A2A 1.0 and 0.3; it needs llamon-agent[grpc]."""
+    idempotency: Literal["header", "message-id"] = "header"
+    """Which messages are taken once, however often they are sent: those that come with an Idempotency-Key header; or
+    all that share a messageId, for callers that never use one twice."""
+    drain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 6.0
+    """How many seconds a stopping edge lets its runs finish, before it hands them to the next start or ends them."""
     trust_proxy: bool = False
     """Whether to believe X-Forwarded headers. Only behind a proxy that sets them itself."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
@@ -126,61 +137,6 @@ class A2aConfig(Section):
     def tokens(self) -> dict[str, str]:
         """Principal name -> token, in the clear, for the one place that compares them."""
         return {name: token.get_secret_value() for name, token in self.bearer_token.items()}
-
-
-class LangGraphConfig(Section):
-    """Options of the langgraph adapter."""
-
-    checkpointer: Checkpointer = "data"
-    """Where threads are kept; `data` is where tasks are. A graph that was compiled with its own checkpointer keeps that
-    one."""
-    window_size: Annotated[int, Field(ge=1)] | None = None
-    """How many messages of a thread the graph is given; older ones are removed from it. Without it, all."""
-    input_key: str | None = None
-    """The key of the graph's state that takes the prompt, for a state without `messages`."""
-    output_key: str | None = None
-    """The key of the graph's state that holds the answer, for a state without `messages`."""
-
-
-class ModelConfig(Section):
-    """Options of the model adapter; its target is `provider:model`, such as openai:gpt-5."""
-
-    base_url: PublicUrl | None = None
-    """The address of an OpenAI-compatible server, where it is not the provider's own."""
-    api_key: SecretStr | None = None
-    """The provider's key. Without it, the provider's own environment variable."""
-    system_prompt: str | None = None
-    """What the model is told before every conversation."""
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    """How freely the model chooses its words. Without it, the provider's default."""
-    tools: str | None = None
-    """`package.module:name` or `./file.py:name` of a list of tools."""
-    approve: tuple[str, ...] = ()
-    """The names of the tools that run only when the caller has approved the call."""
-    streaming: bool = True
-    """Whether the provider is asked for its answer piece by piece; off for a server that cannot do that."""
-    max_retries: Annotated[int, Field(ge=0, le=10)] = 2
-    """How often a call that was refused for load or lost on the way is tried again."""
-    max_calls: Annotated[int, Field(ge=1)] = 50
-    """How often a run may call the model, which it does once more after its tools; then its task fails."""
-
-
-class ProcessConfig(Section):
-    """Options of the process adapter; its target is the command line."""
-
-    prompt: Literal["stdin", "argument"] = "stdin"
-    """How the prompt reaches the command: on its stdin, or in the place of {prompt} among its arguments."""
-    output: Literal["text", "jsonl"] = "text"
-    """What the command writes on its stdout: text, or one JSON object a line."""
-    folder: Path | None = None
-    """The working folder. Without it, the edge's own."""
-    environment: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-    """The names of the environment variables that the command may see."""
-    max_output_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
-    """How much a command may write before it is stopped and its task fails."""
-    kill_after_s: Annotated[float, Field(gt=0, le=1.5)] = 1.5
-    """How many seconds a command has to end when it is asked to, before it is killed. At most 1.5, since a stopping
-    edge gives its runs 2 in all."""
 
 
 class AgentConfig(Section):
@@ -218,6 +174,11 @@ class AgentConfig(Section):
     """How much the files of one message may have together, in bytes; a2a.max_body_bytes bounds them too."""
     direct_messages: bool = False
     """Whether the agent may answer a new message with a message, and no task is made of it."""
+    task_ids: Literal["server", "client"] = "server"
+    """Who names new tasks. With `client`, a message that names a task which is not there begins it, as in A2A 0.2."""
+    when_busy: Literal["refuse", "wait"] = "refuse"
+    """What becomes of a message to a task that is working: refused, or kept until the task asks or ends. What waits was
+    written before the question was asked, and is taken for the answer all the same."""
     adapter: Adapter | None = None
     """As in `a2a`, for this agent."""
     target: str | None = None
@@ -366,6 +327,8 @@ def _served(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> S
             session_id=agent.session_id or a2a.session_id,
             timeout_s=agent.timeout or a2a.timeout,
             direct_messages=agent.direct_messages,
+            task_ids=agent.task_ids,
+            when_busy=agent.when_busy,
         ),
         name=name,
         card=agent,

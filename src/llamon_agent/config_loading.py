@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from llamon_agent.config import ENV_DELIMITER, ENV_PREFIX, AgentConfig, EdgeConfig
+from llamon_agent.config_data import DataConfig
 from llamon_agent.config_file import Source, read_file
 from llamon_agent.config_problems import Problem, explain, problems_in
 from llamon_agent.config_signing import signing_problems
@@ -54,6 +55,22 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
     if problems := [*unknown, *_contradictions(config)]:
         raise ConfigError(explain(problems, sources))
     return config
+
+
+def load_data_config(path: Path | None, overrides: Mapping[str, Any]) -> DataConfig:
+    """The section `data` alone, made as `load_config` makes it: for commands that serve no agent, whatever may be wrong
+    with those.
+
+    Raises: ConfigError, as `load_config` does.
+    """
+    file = read_file(path) if path else Source(name="command line", values={}, lines={})
+    environment = Source(name="environment", values=_environment(), lines={}, variable=_variable)
+    flags = Source(name="command line", values=dict(overrides), lines={})
+    merged = _merged(_filled(file.values), environment.values, flags.values)
+    try:
+        return EdgeConfig(**{key: section for key, section in merged.items() if key == "data"}).data
+    except ValidationError as exc:
+        raise ConfigError(explain(problems_in(exc, EdgeConfig), (flags, environment, file))) from exc
 
 
 def _environment() -> dict[str, Any]:

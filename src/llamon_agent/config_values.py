@@ -5,12 +5,13 @@ from math import isfinite
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 from pydantic_settings import NoDecode
 
 from llamon_agent.config_problems import Wrong
 from llamon_agent.domain.message import essence
 from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
+from llamon_agent.durations import FORM, LIKE, read_duration_s
 
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>\d{1,5})")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+|/")
@@ -81,12 +82,18 @@ def is_import_path(value: str) -> bool:
 
 
 TAKEN_NAMES = frozenset({"tasks", "v1"})
-"""What cannot be an agent's name, as the default agent's HTTP+JSON has paths that begin so."""
+"""What cannot be an agent's name or a tenant, as the default agent's HTTP+JSON has paths that begin so."""
 
 
 def _agent_name(value: str) -> str:
     if not _AGENT_NAME.fullmatch(value):
         raise Wrong("must be a name of lower-case letters, digits, - and _, as it becomes part of a URL")
+    if value in TAKEN_NAMES:
+        raise Wrong(f"must not be {value}, which begins paths of HTTP+JSON")
+    return value
+
+
+def _tenant(value: str) -> str:
     if value in TAKEN_NAMES:
         raise Wrong(f"must not be {value}, which begins paths of HTTP+JSON")
     return value
@@ -104,6 +111,12 @@ def _mode(value: str) -> str:
 def _extension_uri(value: str) -> str:
     if not _EXTENSION_URI.fullmatch(value):
         raise Wrong("must be a URI without commas, as headers list such URIs by commas: https://... or urn:...")
+    return value
+
+
+def _duration(value: str) -> str:
+    if read_duration_s(value) is None:
+        raise Wrong(f"must be a number with a unit behind it, such as {LIKE}")
     return value
 
 
@@ -139,6 +152,7 @@ HostPort = Annotated[str, AfterValidator(_host_port)]
 RpcPath = Annotated[str, AfterValidator(_rpc_path)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 AgentName = Annotated[str, AfterValidator(_agent_name)]
+Tenant = Annotated[str, Field(min_length=1), AfterValidator(_tenant)]
 Tokens = Annotated[
     dict[str, SecretStr],
     NoDecode,  # a token that happens to be JSON, such as 12345, is still a token
@@ -148,6 +162,7 @@ Tokens = Annotated[
 Mode = Annotated[str, AfterValidator(_mode)]
 SessionTemplate = Annotated[str, AfterValidator(_session_template)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Duration = Annotated[str, AfterValidator(_duration), WithJsonSchema({"type": "string", "pattern": FORM})]
 ExtensionUri = Annotated[str, AfterValidator(_extension_uri)]
 KeyId = Annotated[str, AfterValidator(_key_id)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(_json_object)]

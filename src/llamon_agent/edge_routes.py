@@ -1,6 +1,7 @@
 """The URLs of an edge: the default agent's, each agent's own below it, the list, and the health of it all."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -79,7 +80,7 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
     endpoints = {
         served.target.name: _endpoint(a2a, served, sites[served.target.name], backing) for served, _ in offered.agents
     }
-    endpoints |= {name: Endpoint(backing.runs, agent=name, webhooks=backing.webhooks) for name in offered.gone}
+    endpoints |= {name: _gone_endpoint(a2a, name, backing) for name in offered.gone}
     site = msgspec.structs.replace(
         sites[default.target.name], path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
     )
@@ -129,6 +130,7 @@ def _site(a2a: A2aConfig, served: Served, profile: Profile, backing: Backing) ->
         trusted=a2a.trust_proxy,
         started_s=backing.started_s,
         rest=True,
+        plain=a2a.card,
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
         signer=backing.signer,
     )
@@ -152,11 +154,17 @@ def _endpoint(
         backing.runs,
         agent=served.target.name,
         traits=_traits(a2a, served, site),
-        wait_s=served.target.timeout_s + _WAIT_BEYOND_RUN_S,
+        wait_s=min(a2a.wait or inf, served.target.timeout_s + _WAIT_BEYOND_RUN_S),
         webhooks=backing.webhooks,
         routing=routing,
         others=others,
     )
+
+
+def _gone_endpoint(a2a: A2aConfig, name: str, backing: Backing) -> Endpoint:
+    """What is left of an agent that was served once: its tasks, those of each tenant too."""
+    traits = Traits(tenants=frozenset(a2a.tenants))
+    return Endpoint(backing.runs, agent=name, traits=traits, webhooks=backing.webhooks)
 
 
 def _traits(a2a: A2aConfig, served: Served, site: CardSite) -> Traits:
@@ -173,6 +181,7 @@ def _traits(a2a: A2aConfig, served: Served, site: CardSite) -> Traits:
         extensions={extension.uri: extension.required for extension in profile.extensions},
         extended_card=extended_card if profile.addition else None,
         tenants=frozenset(a2a.tenants),
+        by_message_id=a2a.idempotency == "message-id",
     )
 
 

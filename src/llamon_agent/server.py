@@ -14,16 +14,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.http1 import NoUpgrades
+from llamon_agent.http1 import BoundedHttp
 from llamon_agent.runs.service import RunService
 
 logger = logging.getLogger(__name__)
 
-_DRAIN_S = 6.0
-"""How long a stopping edge lets its runs finish, before it ends them."""
-
 STOP_WITHIN_S = 2.0
-"""How long a run then has to stop. Together with what connections get this is below the 10 s of most supervisors."""
+"""How long a run has to stop that did not finish in time. With what a stopping edge waits for its runs by default, and
+what connections get, this is below the 10 s of most supervisors."""
 
 
 class Server(uvicorn.Server):
@@ -35,12 +33,17 @@ class Server(uvicorn.Server):
         runs: RunService,
         ready: Callable[[int], None],
         draining: Callable[[], Awaitable[None]] | None = None,
+        *,
+        drain_s: float = 6.0,
     ) -> None:
-        """`ready` is called with the port once it listens, `draining` before the runs are ended."""
+        """`ready` is called with the port once it listens, `draining` before the runs are ended.
+
+        Units: drain_s is how many seconds these may take to finish.
+        """
         super().__init__(
             uvicorn.Config(
                 app,
-                http=NoUpgrades,
+                http=BoundedHttp,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -54,6 +57,7 @@ class Server(uvicorn.Server):
         self._runs = runs
         self._ready = ready
         self._draining = draining
+        self.drain_s = drain_s
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -74,7 +78,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._draining is not None:
             await self._draining()
-        await self._runs.drain(_DRAIN_S, stop_within_s=STOP_WITHIN_S)
+        await self._runs.drain(self.drain_s, stop_within_s=STOP_WITHIN_S)
         await super().shutdown(sockets)
 
 
@@ -88,7 +92,9 @@ def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: No
             logger.warning("%s once more: ended at once; what was working is found at the next start", number.name)
             at_once()
             os._exit(128 + number)
-        logger.info("%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, _DRAIN_S)
+        logger.info(
+            "%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, server.drain_s
+        )
         server.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -23,7 +23,7 @@ from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.rpc import answer_call
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports import IdempotencyKey, Runtime, Target, Turn
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
@@ -74,11 +74,13 @@ class HeldStore(MemoryTaskStore):
         self.may_end = asyncio.Event()
 
     @override
-    async def save(self, task: Task, *, expect: int) -> None:
+    async def save(
+        self, task: Task, *, expect: int, turn: Turn | None = None, key: IdempotencyKey | None = None
+    ) -> None:
         if task.is_terminal:
             self.ending.set()
             await self.may_end.wait()
-        await super().save(task, expect=expect)
+        await super().save(task, expect=expect, turn=turn, key=key)
 
 
 async def test_5_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> None:

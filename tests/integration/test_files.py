@@ -160,6 +160,7 @@ async def test_a_caller_that_could_read_no_answer_is_refused(dialect: str, accep
     assert response.get("error", {}).get("code") == (-32005 if refused else None)
 
 
+@pytest.mark.requirement("1.0/14.1-file-addresses")
 async def test_an_address_is_handed_on_and_never_fetched(dialect: str) -> None:
     connections = 0
 

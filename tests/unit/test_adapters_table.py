@@ -1,8 +1,9 @@
 """The table of docs/adapters.md says what each adapter can do; every cell is tried on an agent that could do it."""
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import MessagesState
 from langgraph.types import interrupt
@@ -23,6 +25,7 @@ from tests.unit.adapters.process.commands import end_of, sh
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.echo import EchoAgent
+from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Interrupt, Rejected, Reply, RunEvent, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
@@ -216,6 +219,15 @@ async def remembers(adapter: str) -> bool:
     return first and not await seeded(MAKERS[adapter]("history", Inside()), thread)
 
 
+async def goes_on(adapter: str) -> bool:
+    """Whether a run is taken up again, threads in a file given to those that can keep them in one."""
+    agent = MAKERS[adapter]("history", Inside())
+    with closing(sqlite3.connect(":memory:")) as connection:
+        if isinstance(agent, LangGraphAgent):
+            agent.graph.checkpointer = SqliteSaver(connection)
+        return agent.recovers
+
+
 PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {
     "the host's history is seeded": is_seeded,
     "the answer is told while it grows": is_streamed,
@@ -227,6 +239,7 @@ PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {
     "it can take files": takes_files,
     "a cancel stops the work": stops,
     "it knows its threads after a restart": remembers,
+    "a run that a crash or a stop cut off goes on": goes_on,
 }
 
 

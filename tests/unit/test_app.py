@@ -1,12 +1,20 @@
+import asyncio
+import logging
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from llamon_agent import app
 from llamon_agent.app import new_id, now_ms, open_edge, serve
-from llamon_agent.config import A2aConfig, DataConfig, EdgeConfig
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.config import A2aConfig, EdgeConfig
+from llamon_agent.config_data import DataConfig, RetentionConfig
+from llamon_agent.domain.errors import ConfigError, TaskNotFound
+from llamon_agent.domain.task import TaskState
+from llamon_agent.store.folder import TASKS_NAME
+from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.testing.store_contract import a_task
 
 
 def test_ids_are_uuids_of_version_7_that_nobody_else_has() -> None:
@@ -32,6 +40,19 @@ def test_an_edge_that_is_off_listens_to_nobody(
     assert "nothing listens" in caplog.text
 
 
+def test_the_web_server_has_no_log_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_address: object) -> None:
+        raise ConfigError("taken")
+
+    monkeypatch.setattr(app, "listening", refuse)
+    names = ("uvicorn", "uvicorn.error", "uvicorn.access")
+    for name in names:
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [])
+    with pytest.raises(ConfigError, match="taken"):
+        serve(EdgeConfig(a2a=A2aConfig(adapter="echo"), data=DataConfig(ephemeral=True)))
+    assert not any(logging.getLogger(name).handlers for name in names)
+
+
 @pytest.mark.parametrize("target", ["many", "-1", "1.5"])
 async def test_an_echo_of_no_number_of_pieces_is_refused(target: str) -> None:
     config = EdgeConfig(a2a=A2aConfig(adapter="echo", target=target), data=DataConfig(ephemeral=True))
@@ -48,3 +69,18 @@ async def test_one_folder_is_one_edges(tmp_path: Path) -> None:
                 pass
     async with open_edge(config):
         pass
+
+
+async def test_an_edge_forgets_what_is_old_as_soon_as_it_starts(tmp_path: Path) -> None:
+    old = a_task("old", owner="default", agent="echo", state=TaskState.COMPLETED, at_ms=1)
+    store = SqliteTaskStore.open(tmp_path / TASKS_NAME)
+    await store.create(old)
+    await store.create(a_task("asks", owner="default", agent="echo", state=TaskState.INPUT_REQUIRED, at_ms=1))
+    await store.close()
+    data = DataConfig(folder=tmp_path, retention=RetentionConfig(tasks="1h", paused="1h"))
+    async with asyncio.timeout(10), open_edge(EdgeConfig(a2a=A2aConfig(adapter="echo"), data=data)) as edge:
+        with suppress(TaskNotFound):
+            while True:
+                await edge.runs.get("default", "echo", "old")
+        after = await edge.runs.get("default", "echo", "asks")
+    assert after.status.state is TaskState.FAILED  # just now, so that its owner can still read why

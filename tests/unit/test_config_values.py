@@ -15,6 +15,7 @@ from llamon_agent.config_values import (
     RpcPath,
     Seconds,
     SessionTemplate,
+    Tenant,
     is_import_path,
 )
 
@@ -27,6 +28,7 @@ FITS: list[tuple[Any, list[Any]]] = [
     (Mode, ["text/plain", "Image/PNG", "image/*", "*/*", "application/vnd.acme.v1+json"]),
     (Seconds, [0.1, 1, 86_400]),
     (ExtensionUri, ["urn:llamon-agent:x:v1", "https://a.example/x?y=1#z"]),
+    (Tenant, ["acme", "Acme/EU", "한국", "*"]),
     (KeyId, ["main", "2026-01_a.b", "k" * 128]),
     (JsonObject, [{}, {"a": [None, True, 1.5, -(2**53) + 1, {"b": "x"}]}]),
 ]
@@ -40,6 +42,7 @@ FITS_NOT: list[tuple[Any, list[Any]]] = [
     (SessionTemplate, ["", "{thread}", "{", "{{context_id}}", "{context_id!r}"]),
     (Mode, ["", "text", "*", "*/png", "image/", "im*/png", "text/plain; charset=utf-8", "a/b/c"]),
     (AgentName, ["", "Demo", "-a", "a b", "a/b", "a" * 64, "a\n", "tasks", "v1"]),
+    (Tenant, ["", "tasks", "v1"]),
     (Seconds, [0, -1, 86_401, float("inf"), float("nan")]),
     (ExtensionUri, ["", "x", "urn:", "urn:a b", "urn:a,b", ":x", "urn:a\n", "urn:\u00e9"]),
     (KeyId, ["", "a b", "k" * 129, "a\n"]),

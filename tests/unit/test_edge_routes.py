@@ -67,6 +67,12 @@ async def test_one_agent_that_is_gone_has_an_endpoint_and_no_card() -> None:
         assert (await http.get("/a2a/old/.well-known/agent-card.json")).status_code == 404
 
 
+async def test_the_tasks_of_an_agent_that_is_gone_are_there_for_each_tenant() -> None:
+    async with site({"tenants": ["acme"]}, gone=("old",)) as http:
+        assert (await http.get("/a2a/old/acme/tasks")).json()["tasks"] == []
+        assert (await http.get("/a2a/old/other/tasks")).status_code == 400
+
+
 async def test_tokens_and_the_largest_body_hold_at_every_path() -> None:
     async with site({"bearer_token": "s3cret", "max_body_bytes": 1024}, gone=("old",)) as http:
         for path in ("/a2a", "/a2a/one", "/a2a/two", "/a2a/old"):

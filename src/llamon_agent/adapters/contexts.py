@@ -40,6 +40,10 @@ class SeenContexts:
             self._threads.popitem(last=False)
         return first
 
+    def forget(self, thread_id: str) -> None:
+        """The thread's next turn is its first one again."""
+        self._threads.pop(thread_id, None)
+
 
 def decide_seed(turn: Turn, *, first: bool, supported: bool) -> SeedOutcome | None:
     """Whether the turn's history goes to the agent, and why; None when no history came.

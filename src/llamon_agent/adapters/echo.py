@@ -9,6 +9,8 @@ from llamon_agent.runs.ports import Turn
 class EchoAgent:
     """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
 
+    recovers = False
+
     def __init__(self, chunks: int = 1) -> None:
         self._chunks = chunks
 
@@ -22,4 +24,7 @@ class EchoAgent:
         yield Complete()
 
     async def abandon(self, thread_id: str) -> None:
-        """It never pauses."""
+        """It never pauses, and leaves nothing behind."""
+
+    async def forget(self, thread_id: str) -> None:
+        """It remembers nothing."""

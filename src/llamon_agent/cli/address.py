@@ -18,7 +18,8 @@ CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 class Address(msgspec.Struct, frozen=True):
     """What the person typed.
 
-    Shape: rpc_path is the path for calls where the URL had one; card_paths are where the card may be.
+    Shape: rpc_path is the path for calls where the URL had one; card_paths are where the card may be: below that path,
+           as a server of several agents has it, or at the root.
     """
 
     origin: str
@@ -72,7 +73,9 @@ def read_address(text: str) -> Address:
     path = url.path + (f"?{url.query}" if url.query else "")
     if "/.well-known/" in path or url.path.endswith(".json"):
         return Address(origin, None, (path,))
-    return Address(origin, None if url.path in ("", "/") else path, CARD_PATHS)
+    if url.path in ("", "/"):
+        return Address(origin, None, CARD_PATHS)
+    return Address(origin, path, tuple(url.path.rstrip("/") + card for card in CARD_PATHS) + CARD_PATHS)
 
 
 def read_card(body: bytes, url: str) -> Card:

@@ -10,7 +10,7 @@ from llamon_agent.cli.address import Card, read_card
 from llamon_agent.cli.client import fetch_card
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.options import AsJson, Switch, Token
-from llamon_agent.cli.screen import Screen, complain
+from llamon_agent.cli.screen import Screen, complain, one_line
 
 
 def card(
@@ -59,7 +59,7 @@ async def _verify(url: str, token: str | None, jwks: str | None, *, as_json: boo
     if as_json:
         screen.json(msgspec.json.encode({"holds": holds, "signatures": checked}).decode())
     else:
-        screen.line("\n".join([f"{told.name} {told.version}".rstrip(), *(f"  {check_line(one)}" for one in checked)]))
+        screen.line("\n".join([one_line(f"{told.name} {told.version}"), *(f"  {check_line(one)}" for one in checked)]))
     if not holds:
         complain("The card's signatures do not hold." if checked else "The card is not signed.")
     return Exit.OK if holds else Exit.ENDED_BADLY

@@ -13,6 +13,7 @@ import msgspec
 
 from llamon_agent.cli.client import fetch_public
 from llamon_agent.cli.exits import NotA2A, Usage
+from llamon_agent.cli.screen import one_line
 from llamon_agent.inbound.a2a.card_verification import Finding, Signature, Verdict, read_signatures, verify
 
 Jwk = Mapping[str, Any]
@@ -63,7 +64,7 @@ def is_signed(checked: Sequence[Checked]) -> bool:
 
 
 def check_line(checked: Checked) -> str:
-    """One key's signatures, for people."""
+    """One key's signatures, for people. Shape: one line, whatever the card says: its words must not look like ours."""
     match checked.finding:
         case Finding.HOLDS if checked.open_keys:
             told = f"holds, but leaves open {', '.join(checked.open_keys)}"
@@ -73,7 +74,8 @@ def check_line(checked: Checked) -> str:
             told = "does not hold: this is not the card that was signed, or not the key that signed it"
         case _:
             told = f"not checked: {checked.told}"
-    return f"{checked.kid or 'a signature'}{f' ({checked.alg})' if checked.alg else ''}  {told}"
+    key = f"{checked.kid or 'a signature'}{f' ({checked.alg})' if checked.alg else ''}"
+    return f"{one_line(key)}  {one_line(told)}"
 
 
 def _checked(signature: Signature, verdict: Verdict, keys: _Keys) -> Checked:

@@ -27,6 +27,7 @@ from llamon_agent.inbound.a2a.v10.client_codec import (
 _PATIENCE_S = 10.0
 _TIMEOUT = httpx2.Timeout(_PATIENCE_S, read=None)  # how long to wait for an answer is the command's to say
 _HEADERS = {"A2A-Version": "1.0", "User-Agent": "llamon"}
+_NO_CARD = (404, 405)  # the latter from a server for which all below its agent's path are calls
 _EVENT_STREAM = "text/event-stream"
 
 
@@ -169,8 +170,8 @@ def _http(address: Address, token: str | None) -> httpx2.AsyncClient:
 async def _find_card(http: httpx2.AsyncClient, address: Address) -> bytes | None:
     """The card where there is one. Raises: Unreached, NotA2A."""
     for path in address.card_paths:
-        async with _exchange(http, "GET", address.origin + path, allowed=(404,), timeout=_PATIENCE_S) as response:
-            if response.status_code == 404:
+        async with _exchange(http, "GET", address.origin + path, allowed=_NO_CARD, timeout=_PATIENCE_S) as response:
+            if response.status_code in _NO_CARD:
                 continue
             if "json" not in _media_type(response):
                 raise NotA2A(f"{response.url} answers with something else than an agent card; is there an A2A agent?")

@@ -20,7 +20,7 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, str] = {
     Exit.OK: "done; with --background, accepted",
-    Exit.ENDED_BADLY: "the task failed, was rejected or was canceled; a card is not signed as it should be",
+    Exit.ENDED_BADLY: "the task failed, was rejected or was canceled, or there is none; a card is not rightly signed",
     Exit.USAGE: "the command line or the configuration is wrong",
     Exit.UNREACHED: "no answer: not reached, refused by HTTP, not authorised, or not in time",
     Exit.ASKS: "the agent asks for input",

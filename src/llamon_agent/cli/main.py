@@ -20,6 +20,8 @@ _COMMANDS = {
     "get": ("llamon_agent.cli.get:get", "Show what has become of a task."),
     "chat": ("llamon_agent.cli.chat:chat", "Talk with an agent."),
     "card": ("llamon_agent.cli.card:card", "Show an agent's card."),
+    "tasks": ("llamon_agent.cli.tasks:app", "List, show, cancel, prune or export what an edge has stored."),
+    "db": ("llamon_agent.cli.db:app", "Migrate an edge's database, or show how it is."),
     "config": ("llamon_agent.cli.config:app", "Check a configuration, or print its schema."),
     "version": ("llamon_agent.cli.main:show_version", "Print the version."),
 }

@@ -16,6 +16,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """The text on one line, so that it cannot pass for a line of ours."""
+    return " ".join(plain(text).split())
+
+
 def complain(text: str) -> None:
     """Say on stderr what went wrong, a line for each thing."""
     for line in plain(text).splitlines():

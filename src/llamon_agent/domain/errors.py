@@ -56,7 +56,7 @@ class BadParams(CallerError):
 class TaskNotFound(CallerError):
     """Also what somebody else's task looks like. Source: A2A 1.0 §3.3.2."""
 
-    public = "There is no such task."
+    public = "The task was not found."
 
 
 class TaskNotCancelable(CallerError):
@@ -154,6 +154,18 @@ class Conflict(BackendError):
     """A compare-and-set found another value than expected; nothing was written."""
 
     public = "The task has changed meanwhile; try again."
+
+
+class KeyTaken(Conflict):
+    """A caller's key stands for a task already; nothing was written.
+
+    Shape: digest is of what was sent with it then.
+    """
+
+    def __init__(self, task_id: str, digest: str) -> None:
+        self.task_id = task_id
+        self.digest = digest
+        super().__init__()
 
 
 class Gone(LlamonError):

@@ -51,7 +51,7 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
 
 
 HISTORY_SEEDING = Extension(
-    uri="urn:llamon-agent:history-seeding:v1",
+    uri="https://llamon-agent.example/extensions/history-seeding/v1",
     description="Starts an empty conversation with the host's past messages, sent in metadata.history.",
     params={"maxTurns": 10, "metadataKey": "history"},
 )

@@ -21,10 +21,10 @@ class Answer:
 
     __slots__ = ("_append", "_held", "_told", "artifact_id")
 
-    def __init__(self, artifact_id: str) -> None:
+    def __init__(self, artifact_id: str, told: str = "") -> None:
         self.artifact_id = artifact_id
-        self._told: list[str] = []
-        self._append = False  # whether the next piece goes behind what was told
+        self._told = [told] if told else []
+        self._append = bool(told)  # whether the next piece goes behind what was told
         self._held: str | None = None
 
     @property

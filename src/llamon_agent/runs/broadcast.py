@@ -59,6 +59,14 @@ class Broadcast:
         if self._waiting:
             self._wake()
 
+    def jump(self, seq: int) -> None:
+        """Go on behind `seq`, of whose updates none is kept: every reader has fallen out of the window."""
+        self.seq = seq
+        self._log.clear()
+        self._sizes.clear()
+        self._bytes = 0
+        self._wake()
+
     def close(self) -> None:
         """Nothing follows any more."""
         self.closed = True

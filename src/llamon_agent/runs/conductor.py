@@ -3,22 +3,25 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from llamon_agent.domain.causes import with_cause
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
 from llamon_agent.domain.events import Cancelled, Error, Outcome, Reply
 from llamon_agent.domain.principal import thread_id
-from llamon_agent.domain.task import TaskState
+from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.hearing import hear_out
 from llamon_agent.runs.ports import Limits
 from llamon_agent.runs.recorder import Recorder, to_its_end
-from llamon_agent.runs.run import Phase, Run
+from llamon_agent.runs.run import HandOver, Phase, Run, Stop
 
 logger = logging.getLogger(__name__)
 
 AGENT_BROKE = "The agent failed unexpectedly."
 
-Execution = Callable[[Run], Awaitable[Outcome]]
+Ending = Outcome | HandOver
+
+Execution = Callable[[Run], Awaitable[Ending]]
 """What a run does, and how it ends."""
 
 
@@ -26,27 +29,29 @@ class Conductor:
     """Every run of a service, from its start to its end.
 
     Shape: group owns what the runs do; release is told of each run that is over; while `closing`, an end that cannot be
-           recorded is not tried again.
+           recorded is not tried again. `lost` are the tasks, by id, whose end could not be recorded.
     """
 
     def __init__(
         self, group: asyncio.TaskGroup, recorder: Recorder, limits: Limits, release: Callable[[Run], None]
     ) -> None:
         self.closing = False
+        self.lost: dict[str, Task] = {}
         self._group = group
         self._recorder = recorder
         self._limits = limits
         self._release = release
+        self._left_behind: set[asyncio.Task[None]] = set()
 
     def start(self, run: Run) -> Run:
         """Let the agent have the run's turn, within its limit of time."""
         return self._start(run, self._execute)
 
-    def start_abandoning(self, run: Run) -> Run:
-        """Let the run cancel a paused task: its question is dead, and the thread must not wait for it."""
-        return self._start(run, self._abandon)
+    def start_abandoning(self, run: Run, how: Cancelled | Error) -> Run:
+        """Let the run end a paused task as `how` says: its question is dead, and the thread must not wait for it."""
+        return self._start(run, partial(self._abandon, how=how))
 
-    def stop(self, run: Run, how: Cancelled | Error, *, within_s: float | None = None) -> None:
+    def stop(self, run: Run, how: Stop, *, within_s: float | None = None) -> None:
         """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind."""
         if run.stopping is not None or run.phase is Phase.ENDING:
             return
@@ -57,6 +62,11 @@ class Conductor:
             run.driver.cancel()
         grace_s = self._limits.cancel_grace_s if within_s is None else within_s
         run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run))
+
+    def leave(self) -> None:
+        """Let go of what was left behind, and does not end before what it waits for: the service ends without it."""
+        for driver in self._left_behind:
+            driver.cancel()
 
     def _start(self, run: Run, execution: Execution) -> Run:
         if run.driver is not None:
@@ -75,20 +85,31 @@ class Conductor:
         outcome = run.stopping or await self._outcome(run, execution)
         run.phase = Phase.ENDING
         outcome = run.stopping or outcome
-        if run.stopping is not None and run.turn is not None and run.turn.answers and not run.has_ended:
-            # It may have been stopped before it took the answer, its question still pending.
+        if self._leaves_a_mess(run, outcome):
             await self._outcome(run, self._abandon)
         await self._end_run(run, outcome)
 
-    async def _outcome(self, run: Run, execution: Execution) -> Outcome:
+    def _leaves_a_mess(self, run: Run, outcome: Ending) -> bool:
+        """Whether the thread is to be put right: nobody goes on with what the agent was in the middle of, or with the
+        question whose answer it has perhaps not taken. A run that was left behind touches its thread no more.
+        """
+        answers = run.stopping is not None and run.turn is not None and run.turn.answers
+        return (run.was_cut_off or answers) and not isinstance(outcome, HandOver) and not run.has_ended
+
+    async def _outcome(self, run: Run, execution: Execution) -> Ending:
         """How an execution ends, whatever is raised in it: one of the two homes of `except Exception`."""
         task_id, ids = run.live.task.id, run.live.task.log_ids
         try:
-            return await execution(run)
+            outcome = await execution(run)
+            run.was_cut_off |= run.stopping is not None
+            return outcome
         except (AgentError, BackendError) as exc:
             logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=exc, extra=ids)
+            # What the agent raises itself leaves its thread fit; it was only closed for what is ours.
+            run.was_cut_off |= isinstance(exc, BackendError) or run.stopping is not None
             return Error(public=exc.public)
         except asyncio.CancelledError:
+            run.was_cut_off = True
             current = asyncio.current_task()
             if current is None or (current.cancelling() and run.stopping is None):
                 raise  # it is the edge that ends, not this run
@@ -98,37 +119,43 @@ class Conductor:
             logger.exception("task %s: the agent cancelled itself", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
         except BaseException:  # an agent may raise even what is no Exception, and must not take others with it
+            run.was_cut_off = True
             logger.exception("task %s: the agent broke", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
 
-    async def _execute(self, run: Run) -> Outcome:
+    async def _execute(self, run: Run) -> Ending:
         """Run the agent and hear it out."""
         live, turn, runtime = run.live, run.turn, run.runtime
         assert turn is not None  # only the run that abandons a pause may have none, nor a runtime
         assert runtime is not None
         if live.task.status.state is TaskState.SUBMITTED:
             await to_its_end(self._recorder.working(live))
-        live.open_answer()
+        live.open_answer(turn.answer_id)
         return await hear_out(run, turn, runtime, self._recorder, snapshot_every_s=self._limits.snapshot_every_s)
 
-    async def _abandon(self, run: Run) -> Outcome:
+    async def _abandon(self, run: Run, how: Cancelled | Error = Cancelled()) -> Outcome:
         task = run.live.task
         try:
             if run.runtime is not None:
                 await run.runtime.agent.abandon(thread_id(task.owner, task.context_id))
         except AgentError as exc:
             logger.warning("task %s: the agent could not drop its question", task.id, exc_info=exc, extra=task.log_ids)
-        return Cancelled()
+        return how
 
     def _leave_behind(self, run: Run) -> None:
         """The agent does not stop. Say what is so: the task has ended, and nothing that it still does counts."""
         task = run.live.task
         logger.warning("task %s: the agent did not stop in time and is left behind", task.id, extra=task.log_ids)
         self._group.create_task(self._end_run(run, run.stopping or Cancelled()))
+        if run.driver is not None:
+            self._left_behind.add(run.driver)
+            run.driver.add_done_callback(self._left_behind.discard)
 
-    async def _end_run(self, run: Run, outcome: Outcome) -> None:
+    async def _end_run(self, run: Run, outcome: Ending) -> None:
         """Record and tell the end; then let the next run of the context go."""
         try:
+            if isinstance(outcome, HandOver):
+                return await self._hand_over(run)
             if run.opening is not None:
                 if isinstance(outcome, Reply) and not run.opening.done():
                     run.open(run.live.message_of(outcome))
@@ -142,6 +169,17 @@ class Conductor:
             self._lose(run, BackendError())
         finally:
             self._release(run)
+
+    async def _hand_over(self, run: Run) -> None:
+        """Leave the task as it is, for whoever goes on with it; here its streams end, and its callers are given it."""
+        if run.has_ended:
+            return
+        if run.opening is not None:
+            run.refuse(BackendError())
+        else:
+            await self._recorder.snapshot(run.live)
+        run.live.broadcast.close()
+        run.end(None if run.live.lost else run.live.snapshot())
 
     async def _record_end(self, run: Run, outcome: Outcome) -> None:
         """Record and tell the end, trying again while the store is away. Raises: BackendError."""
@@ -164,5 +202,7 @@ class Conductor:
         task = run.live.task
         logger.error("task %s: its end could not be recorded", task.id, exc_info=exc, extra=task.log_ids)
         run.refuse(exc)
+        if run.live.saved_seq and not isinstance(exc, Conflict):
+            self.lost[task.id] = task
         run.live.broadcast.close()
         run.end(None)

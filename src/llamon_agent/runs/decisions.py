@@ -24,7 +24,7 @@ from llamon_agent.domain.events import (
     Reply,
 )
 from llamon_agent.domain.lifecycle import may_follow
-from llamon_agent.domain.message import Data, Message, Role, Text, sound
+from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.ports import RunRequest, Target, Turn
@@ -70,6 +70,15 @@ def decide_submit(
     return Continue(named)
 
 
+_MAX_TASK_ID_CHARS = 128
+"""How long an id may be that a caller chooses. It becomes part of URLs and of every event."""
+
+
+def may_name(task_id: str, target: Target) -> bool:
+    """Whether a message may begin a task by an id of the caller's choice. Source: A2A 0.2 §6.1.1 (Task.id)."""
+    return target.task_ids == "client" and task_id.isprintable() and len(task_id) <= _MAX_TASK_ID_CHARS
+
+
 def check_answer(task: Task, message: Message) -> None:
     """An answer by ids answers what was asked. Raises: BadParams: it names a question that this task does not ask."""
     asked = _asked(task)
@@ -81,9 +90,14 @@ def check_answer(task: Task, message: Message) -> None:
 
 def _asked(task: Task) -> set[str]:
     """The ids of the questions that a paused task told."""
+    return {question["id"] for question in _questions(task)}
+
+
+def _questions(task: Task) -> list[Metadata]:
+    """The questions that a paused task told, as it told them."""
     message = task.status.message
     told = [part.data for part in message.parts if isinstance(part, Data)] if message is not None else []
-    return {question["id"] for data in told for question in data["questions"]}
+    return [question for data in told for question in data["questions"]]
 
 
 def decide_cancel(task: Task, *, again_ok: bool) -> bool:
@@ -127,8 +141,19 @@ def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -
         prefill=request.prefill,
         history_received=request.history_received,
         answers=answers,
+        asked=tuple(_questions(task)) if answers else (),
         metadata=request.metadata,
+        answer_id=_new_answer_id(task),
     )
+
+
+def _new_answer_id(task: Task) -> str:
+    """What the text of the task's next run is called, beside what the runs before it have made."""
+    taken = {artifact.artifact_id for artifact in task.artifacts}
+    number = len(taken) + 1
+    while f"answer-{number}" in taken:
+        number += 1
+    return f"answer-{number}"
 
 
 def begun(task: Task, answer: Message, now_ms: int) -> Task:
@@ -198,12 +223,13 @@ def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: S
     """What the agent says about the task: text, and the questions as a data part that programs can answer by id."""
     parts: tuple[Text | Data, ...] = (Text.of(sound(text)),)
     if questions:
-        parts = (*parts, Data(data={"questions": [_question_out(question) for question in questions]}))
+        parts = (*parts, Data(data={"questions": [question_out(question) for question in questions]}))
     return Message(message_id=new_id(), role=Role.AGENT, parts=parts, context_id=task.context_id, task_id=task.id)
 
 
-def _question_out(question: Question) -> dict[str, object]:
-    out: dict[str, object] = {"id": question.id, "value": question.value}
+def question_out(question: Question) -> Metadata:
+    """A question as the task tells it."""
+    out: Metadata = {"id": question.id, "value": question.value}
     if question.schema is not None:
         out["schema"] = question.schema
     return out

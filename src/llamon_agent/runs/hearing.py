@@ -5,13 +5,15 @@ import asyncio
 from llamon_agent.domain.events import Complete, Outcome, Started
 from llamon_agent.runs.ports import Runtime, Turn
 from llamon_agent.runs.recorder import Recorder, to_its_end
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.run import Run, Stop
 
 _EVENTS_PER_BREATH = 64
 """How many events an agent may say in one go before others get the event loop."""
 
 
-async def hear_out(run: Run, turn: Turn, runtime: Runtime, recorder: Recorder, *, snapshot_every_s: float) -> Outcome:
+async def hear_out(
+    run: Run, turn: Turn, runtime: Runtime, recorder: Recorder, *, snapshot_every_s: float
+) -> Outcome | Stop:
     """Give the agent its turn, and tell the run's task what it says; how it ends.
 
     A run that is opening is a task as soon as it says anything, beside that it has started and how it ends.

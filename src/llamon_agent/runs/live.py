@@ -26,17 +26,15 @@ from llamon_agent.domain.events import (
     Update,
 )
 from llamon_agent.domain.message import Message, Metadata, Text, sound
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, extended
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, answer_text, extended
 from llamon_agent.runs.answer import Answer, Piece
 from llamon_agent.runs.broadcast import Broadcast
 from llamon_agent.runs.decisions import agent_message, direct_message
 from llamon_agent.runs.ports import Clock, NewId
+from llamon_agent.runs.recovery import INCOMPLETE
 
 _FLUSH_AFTER_S = 0.05
 """How long a piece of text is held back at most; no reader notices it."""
-
-_INCOMPLETE = {"incomplete": True}
-"""The metadata of an answer, or of another artifact, that ended in the middle."""
 
 
 class LiveTask:
@@ -53,19 +51,33 @@ class LiveTask:
         self.broadcast = Broadcast(task.seq, window_bytes=window_bytes)
         self._answer = Answer("")
         self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
+        self._restarts = False  # whether the next text replaces what an earlier attempt has told
         self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
         self._flush: asyncio.TimerHandle | None = None
         self._clock = clock
         self._new_id = new_id
 
-    def open_answer(self) -> None:
-        """A run begins: its text is an artifact of its own, beside those of the runs before it."""
-        taken = {artifact.artifact_id for artifact in self.task.artifacts}
-        number = len(taken) + 1
-        while f"answer-{number}" in taken:
-            number += 1
-        self._answer = Answer(f"answer-{number}")
-        self._place = None
+    def open_answer(self, answer_id: str) -> None:
+        """A run begins: its text is an artifact of its own, beside those of the runs before it.
+
+        What an earlier attempt of the same run has told of it stands until the first text of this one.
+        """
+        artifacts = self.task.artifacts
+        places = [place for place, artifact in enumerate(artifacts) if artifact.artifact_id == answer_id]
+        self._place = places[0] if places else None
+        self._restarts = bool(places)
+        self._answer = Answer(answer_id, answer_text([artifacts[place] for place in places]))
+        if places:
+            rest = tuple(artifact for artifact in artifacts if artifact.artifact_id != answer_id)
+            self.task = msgspec.structs.replace(self.task, artifacts=rest)
+
+    def replaced(self, task: Task) -> None:
+        """Somebody else works on the task, and this is how far they are."""
+        if task.seq > self.broadcast.seq:
+            self.task = task
+            self.saved_seq = task.seq
+            self._open = set() if task.is_settled else {artifact.artifact_id for artifact in task.artifacts}
+            self.broadcast.jump(task.seq)
 
     def snapshot(self) -> Task:
         """The task as its readers know it this moment: the answer as far as it was told, as one part."""
@@ -79,7 +91,8 @@ class LiveTask:
         Raises: AgentError: it makes an artifact that is none.
         """
         if type(event) is Delta:
-            self._tell(self._answer.add(sound(event.text), restart=event.restart))
+            self._tell(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
+            self._restarts = self._restarts and not event.text
             if self._answer.holds and self._flush is None:
                 self._flush = asyncio.get_running_loop().call_later(_FLUSH_AFTER_S, self._flush_now)
             return
@@ -102,7 +115,7 @@ class LiveTask:
                marked as cut off.
         """
         self._cancel_flush()
-        marks = None if isinstance(outcome, Complete | Interrupt | Reply) else _INCOMPLETE
+        marks = None if isinstance(outcome, Complete | Interrupt | Reply) else INCOMPLETE
         artifacts, updates = self.task.artifacts, list[Update]()
         if (answer := self._answered(outcome, marks)) is not None:
             whole, update = answer

@@ -11,11 +11,12 @@ from collections.abc import Coroutine
 import msgspec
 
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.events import Error, Outcome, StatusUpdate
+from llamon_agent.domain.events import Cancelled, Error, Outcome, StatusUpdate
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.decisions import ended
 from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import Clock, NewId, TaskStore
+from llamon_agent.runs.ports import Clock, IdempotencyKey, NewId, TaskStore, Turn
+from llamon_agent.runs.recovery import cut_off, resumed
 from llamon_agent.runs.run import Run
 
 logger = logging.getLogger(__name__)
@@ -29,11 +30,11 @@ class Recorder:
         self._clock = clock
         self._new_id = new_id
 
-    async def create(self, live: LiveTask) -> None:
-        """Keep a new task, once."""
+    async def create(self, live: LiveTask, turn: Turn | None, *, key: IdempotencyKey | None = None) -> None:
+        """Keep a new task, once, and hold its run. Raises: KeyTaken."""
         async with live.writing:
             if not live.saved_seq:
-                await self._store.create(live.task)
+                await self._store.create(live.task, turn=turn, key=key)
                 live.saved_seq = live.task.seq
 
     async def open(self, run: Run) -> None:
@@ -42,16 +43,21 @@ class Recorder:
         It is tried once: where it fails the submission is refused, as it is for every other message.
         """
         try:
-            await self.create(run.live)
+            await self.create(run.live, run.turn)
         except BackendError as exc:
             run.refuse(exc)
             raise
         run.open()
 
-    async def state(self, live: LiveTask, task: Task) -> None:
-        """Keep a new state, then tell it. Raises: Conflict: somebody else has changed the record."""
+    async def state(
+        self, live: LiveTask, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None
+    ) -> None:
+        """Keep a new state, then tell it; a turn begins a run, which is held from then on.
+
+        Raises: Conflict: somebody else has changed the record; KeyTaken.
+        """
         async with live.writing:
-            await self._store.save(task, expect=live.saved_seq)
+            await self._store.save(task, expect=live.saved_seq, turn=turn, key=key)
             live.recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
 
     async def working(self, live: LiveTask) -> None:
@@ -85,9 +91,15 @@ class Recorder:
             live.recorded(after, [*closing, StatusUpdate(seq=after.seq, status=after.status)])
             run.end(after)
 
-    async def orphan(self, task: Task, error: Error) -> Task:
-        """End a task that no process works on any more; the task as it is then."""
-        after = ended(task, error, self._clock(), self._new_id)
+    async def taken_over(self, task: Task, attempt: int) -> Task:
+        """Keep that another attempt at a run begins; the task as it is then. Raises: Conflict."""
+        after = resumed(task, attempt)
+        await self._store.save(after, expect=task.seq)
+        return after
+
+    async def orphan(self, task: Task, how: Error | Cancelled, *, answer_id: str | None = None) -> Task:
+        """End a task that nobody goes on with, its answer cut off; the task as it is then. Raises: Conflict."""
+        after = ended(cut_off(task, answer_id), how, self._clock(), self._new_id)
         await self._store.save(after, expect=task.seq)
         return after
 

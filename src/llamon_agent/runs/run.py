@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Self
+
+import msgspec
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Cancelled, Error
@@ -11,6 +14,14 @@ from llamon_agent.domain.task import Task
 from llamon_agent.runs.live import LiveTask
 from llamon_agent.runs.ports import Runtime, Turn
 from llamon_agent.runs.subscription import Subscription
+
+
+class HandOver(msgspec.Struct, frozen=True):
+    """How a run is stopped that another process, or the next start, goes on with: its task stays as it is."""
+
+
+Stop = Cancelled | Error | HandOver
+"""How a run ends that somebody stopped."""
 
 
 class Phase(Enum):
@@ -27,6 +38,7 @@ class Run:
     The service drives it, with the runtime that its agent had when it was submitted, whatever the agent becomes
     meanwhile; None for an agent that is gone, and then only to cancel its task. `stopping` is how it shall end once
     somebody stopped it: from then on nothing else counts, so that an answer that comes late cannot overwrite a cancel.
+    `was_cut_off` says that the agent was in the middle of its turn, and may have left its thread so.
 
     A run that may answer without a task is `opening` at first: nothing is recorded and nobody knows of it, until it has
     said whether it is a task or a reply. The submission waits for that; the future is cancelled if its caller is gone.
@@ -45,7 +57,8 @@ class Run:
         self.runtime = runtime
         self.turn = turn
         self.phase = Phase.WAITING
-        self.stopping: Cancelled | Error | None = None
+        self.stopping: Stop | None = None
+        self.was_cut_off = False
         self.opening: asyncio.Future[None] | None = None
         self.reply: Message | None = None
         self.driver: asyncio.Task[None] | None = None
@@ -54,6 +67,13 @@ class Run:
         self._on_close = on_close
         self._end: Task | None = None
         self._ended = asyncio.Event()
+
+    @classmethod
+    def over(cls, live: LiveTask) -> Self:
+        """A run that ended before, as its task is now."""
+        run = cls(live, None, None, live.task, lambda _live: None)
+        run.end(live.task)
+        return run
 
     @property
     def task(self) -> Task:

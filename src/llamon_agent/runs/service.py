@@ -11,21 +11,22 @@ Rules, in the order in which they matter:
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from llamon_agent.domain.errors import (
     AgentIsGone,
     BackendError,
+    BadParams,
     Conflict,
+    KeyTaken,
     TaskIsBusy,
     TaskNotFound,
     UnsupportedOperation,
 )
-from llamon_agent.domain.events import Cancelled, Error
-from llamon_agent.domain.task import PAUSED, Task, TaskState
-from llamon_agent.runs.conductor import Conductor
+from llamon_agent.domain.events import Cancelled
+from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.decisions import (
     Begin,
     Continue,
@@ -33,22 +34,35 @@ from llamon_agent.runs.decisions import (
     check_answer,
     decide_cancel,
     decide_submit,
+    may_name,
     new_task,
     turn_of,
 )
-from llamon_agent.runs.lanes import Lanes, lane_key
+from llamon_agent.runs.elsewhere import Elsewhere
+from llamon_agent.runs.lease import Lease
 from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.live_tasks import LiveTasks
-from llamon_agent.runs.ports import Agent, Clock, Limits, NewId, RunRequest, Runtime, TaskPage, TaskQuery, TaskStore
-from llamon_agent.runs.recorder import Recorder
+from llamon_agent.runs.ports import (
+    Agent,
+    Clock,
+    IdempotencyKey,
+    Limits,
+    NewId,
+    RunRequest,
+    Runtime,
+    TaskPage,
+    TaskQuery,
+    TaskStore,
+)
+from llamon_agent.runs.recorder import Recorder, to_its_end
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.subscription import Subscription
+from llamon_agent.runs.takeover import Takeover, paused_in
+from llamon_agent.runs.under_way import UnderWay
+from llamon_agent.runs.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "The agent was stopped before it could finish."
-RESTARTED = "The agent was restarted before it could finish."
-LOST = "The agent's answer could not be stored."
+ELSEWHERE = "Another process of this agent works on the task, and it cannot be canceled from here; try again later."
 
 
 class RunService:
@@ -73,14 +87,14 @@ class RunService:
         self._clock = clock
         self._new_id = new_id
         self._limits = limits or Limits()
-        self._live = LiveTasks(
-            lambda task: LiveTask(task, window_bytes=self._limits.window_bytes, clock=clock, new_id=new_id)
-        )
-        self._runs: dict[str, Run] = {}
-        self._lanes = Lanes(most_waiting=self._limits.waiting_per_context)
         self._group = asyncio.TaskGroup()
-        self._released = asyncio.Event()
-        self._conductor = Conductor(self._group, self._recorder, self._limits, self._release)
+        self._submitting: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
+        self._under_way = UnderWay(self._group, store, self._recorder, self._limits, self._make)
+        self.upkeep = Upkeep(self._under_way, self._limits, self._runtime_of)
+        self._elsewhere = Elsewhere(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
+        self._takeover = Takeover(store, self._recorder, self._under_way, self._limits, self._runtime_of)
+        self._lease = Lease(store, self._takeover, self._under_way, clock=clock, lease_s=self._limits.lease_s)
+        self._keeping: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -90,28 +104,31 @@ class RunService:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.drain(0)
+        self._under_way.conductor.leave()
         await self._group.__aexit__(kind, exc, trace)
+
+    async def start(self) -> None:
+        """Take over what was left by processes that have ended, and be a holder until the service is drained. Call it
+        before the first message. Raises: BackendError.
+        """
+        await self._lease.renew()
+        await self._lease.take_over()
+        self._keeping = self._group.create_task(self._lease.keep())
 
     async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
         """Take no more messages, let the runs finish for so long, then stop them; every stream ends.
 
+        What another process, or the next start, can go on with is left for it as it is; the rest fails.
+
         Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
         """
-        self._conductor.closing = True
-        for live in self._live:
-            if live.task.id not in self._runs:
-                live.broadcast.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                for run in [run for run in self._runs.values() if run.driver is not None]:
-                    await run.ended()
-        runs = list(self._runs.values())
-        for run in runs:
-            self._conductor.stop(run, Error(public=STOPPED), within_s=stop_within_s)
-        for run in runs:
-            await run.ended()
-        for live in self._live:
-            live.broadcast.close()
+        self._under_way.conductor.closing = True
+        self._elsewhere.close()
+        await self._under_way.drain(timeout_s, stop_within_s=stop_within_s)
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = None
+            await self._lease.let_go()
 
     def replace_runtimes(self, runtimes: Mapping[str, Runtime]) -> None:
         """Let these agents take the messages that come from now on."""
@@ -119,54 +136,47 @@ class RunService:
 
     async def idle(self, agent: Agent) -> None:
         """Wait until no run is left of an agent that was replaced."""
-        while any(run.runtime is not None and run.runtime.agent is agent for run in self._runs.values()):
-            self._released.clear()
-            await self._released.wait()
-
-    async def end_orphans(self) -> None:
-        """End what a dead process left working: nobody works on it any more. Call it before the first message."""
-        for task in await self._store.unfinished():
-            logger.warning("task %s: it was left unfinished and has failed", task.id, extra=task.log_ids)
-            await self._recorder.orphan(task, Error(public=RESTARTED))
+        await self._under_way.idle(agent)
 
     # --- what callers ask -------------------------------------------------------------------------------------------
 
     async def submit_run(self, request: RunRequest) -> Run:
-        """Take a message: begin a task in its context, or answer the one that waits for it.
+        """Take a message: begin a task in its context, or answer the one that waits for it; or, where its key says that
+        it was taken before, find what came of it.
 
         Shape:  the run that the message began or went on with, its task recorded; or one with `reply` set, whose agent
                 has answered without a task. Where the configuration allows that, it is waited for which of them it is.
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
-        if self._conductor.closing:
+        if self._under_way.conductor.closing:
             raise BackendError
-        while True:
-            named = await self.get(request.owner, request.agent, request.task_id) if request.task_id else None
-            pending = await self._pending(request) if named is None else None
-            try:
-                match decide_submit(named, pending, request.context_id, objection=request.objection):
-                    case Begin():
-                        return await self._begin(request)
-                    case Continue(task=task):
-                        return await self._continue(task, request)
-            except Conflict:  # somebody else was faster: look again, and decide on what is there now
-                logger.debug("a submission met a newer task and is decided again")
+        if request.key is None:
+            return await self._submit(request)
+        key = (request.owner, request.agent, request.key[0])
+        async with self._submitting.setdefault(key, asyncio.Lock()):
+            return await self._submit(request)
 
     async def cancel_run(self, owner: str, agent: str, task_id: str, *, again_ok: bool) -> Task:
         """Stop the task's work and wait until it has stopped; the canceled task.
 
-        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError.
+        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError, also where another
+                process works on it.
         """
         task = await self.get(owner, agent, task_id)
+        if self._under_way.is_elsewhere(task):
+            await self._lease.take_over()
+            task = await self.get(owner, agent, task_id)
         if not decide_cancel(task, again_ok=again_ok):
             return task
-        run = self._runs.get(task_id)
+        if self._under_way.is_elsewhere(task):
+            raise BackendError(ELSEWHERE)
+        run = self._under_way.runs.get(task_id)
         if run is None:
-            run = Run(self._alive(task), self._runtimes.get(agent), None, task, self._let_go)
-            self._runs[task_id] = self._conductor.start_abandoning(run)
+            run = Run(self._under_way.alive(task), self._runtimes.get(agent), None, task, self._under_way.let_go)
+            self._under_way.runs[task_id] = self._under_way.conductor.start_abandoning(run, Cancelled())
         else:
-            self._conductor.stop(run, Cancelled())
+            self._under_way.conductor.stop(run, Cancelled())
         after = await run.settled(self._limits.cancel_grace_s * 2)
         decide_cancel(after, again_ok=True)
         return after
@@ -174,7 +184,7 @@ class RunService:
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
         """The task as it is now. Raises: TaskNotFound, also for somebody else's."""
         while True:
-            live = self._live.get(task_id)
+            live = self._under_way.live.get(task_id)
             if live is not None and (live.task.owner, live.task.agent) == (owner, agent):
                 if not live.saved_seq:
                     raise TaskNotFound
@@ -182,11 +192,11 @@ class RunService:
             task = await self._store.get(owner, agent, task_id)
             if task is None:
                 raise TaskNotFound
-            if self._live.is_current(task):
-                if task.is_settled:
-                    return task
-                with suppress(Conflict):  # nobody works on it: its end was lost while the store was away
-                    return await self._recorder.orphan(task, Error(public=LOST))
+            if self._under_way.live.is_current(task):
+                lost = not task.is_settled and task_id in self._under_way.conductor.lost
+                after = await self._takeover.end_lost(task) if lost else task
+                if after is not None:
+                    return after
 
     async def list(self, query: TaskQuery) -> TaskPage:
         """A page of the owner's tasks, as recorded."""
@@ -203,53 +213,123 @@ class RunService:
         task = await self.get(owner, agent, task_id)
         if task.is_terminal and not ended_ok:
             raise UnsupportedOperation("The task has ended, there is nothing to follow; get it instead.")
-        live = self._alive(task)
+        if self._under_way.is_elsewhere(task):
+            return self._elsewhere.follow(task, ends_at_pause=False)
+        live = self._under_way.alive(task)
         resumable = after_seq is not None and live.broadcast.first - 1 <= after_seq <= live.broadcast.seq
         first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.broadcast.seq)
-        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._let_go)
+        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._under_way.let_go)
 
     # --- how a run begins -------------------------------------------------------------------------------------------
+
+    async def _submit(self, request: RunRequest) -> Run:
+        while True:
+            if (repeated := await self._repeated(request)) is not None:
+                return repeated
+            named = await self._named(request)
+            pending = await self._pending(request) if named is None else None
+            try:
+                match decide_submit(named, pending, request.context_id, objection=request.objection):
+                    case Begin():
+                        return await self._begin(request)
+                    case Continue(task=task):
+                        return await self._continue(task, request)
+            except TaskIsBusy:
+                if named is None or not await self._is_free_again(named):
+                    raise
+            except Conflict:  # somebody else was faster: look again, and decide on what is there now
+                if named is None and request.task_id is not None:
+                    raise TaskNotFound from None  # the id that was chosen is somebody else's
+                logger.debug("a submission met a newer task and is decided again")
+
+    async def _named(self, request: RunRequest) -> Task | None:
+        """The task that the request names; none where it names none, or may name a new one. Raises: TaskNotFound."""
+        if request.task_id is None:
+            return None
+        try:
+            return await self.get(request.owner, request.agent, request.task_id)
+        except TaskNotFound:
+            is_theirs = self._under_way.live.get(request.task_id) is not None
+            if is_theirs or not may_name(request.task_id, self._runtime(request.agent).target):
+                raise
+            return None
+
+    async def _is_free_again(self, task: Task) -> bool:
+        """Wait until a busy task asks or has ended, where its agent lets messages wait; whether it has."""
+        target = self._runtime(task.agent).target
+        run = self._under_way.runs.get(task.id)
+        if target.when_busy != "wait" or self._under_way.is_elsewhere(task):
+            return False
+        return run is None or (await run.settled(target.timeout_s)).is_settled
+
+    async def _repeated(self, request: RunRequest) -> Run | None:
+        """What came of a message with this key before. Raises: BadParams: it was another message."""
+        if request.key is None:
+            return None
+        key, digest = request.key
+        remembered = await self._store.recall(request.owner, request.agent, key)
+        if remembered is None:
+            return None
+        if remembered.digest != digest:
+            raise BadParams("The idempotency key was used for another message before; use a new one for each message.")
+        if (run := self._under_way.runs.get(remembered.task_id)) is not None:
+            return run
+        task = await self.get(request.owner, request.agent, remembered.task_id)
+        if not self._under_way.is_elsewhere(task):
+            return Run.over(self._make(task))
+        run = Run(self._make(task), None, None, task, lambda _live: None)
+        self._group.create_task(self._wait_elsewhere(run))
+        return run
+
+    async def _wait_elsewhere(self, run: Run) -> None:
+        """Let a run end with its task, which another process works on."""
+        following = self._elsewhere.follow(run.live.task, ends_at_pause=True)
+        async for _ in following:
+            run.live.replaced(following.snapshot())
+        following.close()
+        if not run.live.task.is_settled:
+            run.live.broadcast.close()
+        run.end(run.live.task if run.live.task.is_settled else None)
 
     async def _pending(self, request: RunRequest) -> Task | None:
         """The paused task of the request's context, if there is one."""
         if request.context_id is None:
             return None
-        holder = self._lanes.holder((request.owner, request.agent, request.context_id))
+        context = (request.owner, request.agent, request.context_id)
+        holder = self._under_way.lanes.holder(context)
         if holder is not None:
             return holder.snapshot() if holder.task.is_paused else None
-        query = TaskQuery(
-            owner=request.owner, agent=request.agent, context_id=request.context_id, states=tuple(PAUSED), limit=1
-        )
-        page = await self._store.list(query)
-        return page.tasks[0] if page.tasks else None
+        return await paused_in(self._store, context)
 
     async def _begin(self, request: RunRequest) -> Run:
         """Record a new task, and start its run or let it wait behind the context's."""
         runtime = self._runtime(request.agent)
         context_id = request.context_id or self._new_id()
         key = (request.owner, request.agent, context_id)
-        self._lanes.check_room(key)
-        starts = self._lanes.is_free(key)
+        await self.upkeep.forgotten(key)
+        self._under_way.lanes.check_room(key)
+        starts = self._under_way.lanes.is_free(key)
         state = TaskState.WORKING if starts else TaskState.SUBMITTED
-        task = new_task(request, context_id, state, task_id=self._new_id(), now_ms=self._clock())
-        live = self._live.alive(task)
+        task_id = request.task_id or self._new_id()
+        task = new_task(request, context_id, state, task_id=task_id, now_ms=self._clock())
+        live = self._under_way.live.alive(task)
         live.saved_seq = 0  # nobody may see it before it is recorded
-        run = self._runs[task.id] = Run(
-            live, runtime, turn_of(task, request, runtime.target, answers=False), task, self._let_go
+        run = self._under_way.runs[task.id] = Run(
+            live, runtime, turn_of(task, request, runtime.target, answers=False), task, self._under_way.let_go
         )
         if starts:
-            self._lanes.hold(live)
+            self._under_way.lanes.hold(live)
         else:
-            self._lanes.queue(run)
-        if starts and runtime.target.direct_messages:
+            self._under_way.lanes.queue(run)
+        if starts and runtime.target.direct_messages and request.key is None:  # a key stands for a task
             return await self._open(run)
         try:
-            await self._recorder.create(live)
-        except BaseException:
-            self._release(run)
-            raise
-        if starts:
-            self._conductor.start(run)
+            await to_its_end(self._recorder.create(live, run.turn, key=self._key_of(request)))
+        finally:
+            if not live.saved_seq:
+                self._under_way.release(run)
+            elif starts:
+                self._under_way.conductor.start(run)
         return run
 
     async def _open(self, run: Run) -> Run:
@@ -259,7 +339,7 @@ class RunService:
         task. Whoever stops waiting cancels the future, and nothing else.
         """
         opening = run.opening = asyncio.get_running_loop().create_future()
-        self._conductor.start(run)
+        self._under_way.conductor.start(run)
         await opening
         return run
 
@@ -267,23 +347,32 @@ class RunService:
         """Record that the paused task works again, and start the run that takes the answer."""
         runtime = self._runtime(task.agent)
         check_answer(task, request.message)
-        live = self._alive(task)
-        if task.id in self._runs:
+        live = self._under_way.alive(task)
+        if task.id in self._under_way.runs:
             raise TaskIsBusy
         before = live.snapshot()
         after = begun(before, request.message, self._clock())
         turn = turn_of(task, request, runtime.target, answers=True)
-        run = self._runs[task.id] = Run(live, runtime, turn, after, self._let_go)
+        run = self._under_way.runs[task.id] = Run(live, runtime, turn, after, self._under_way.let_go)
         try:
-            await self._recorder.state(live, after)
+            await to_its_end(self._recorder.state(live, after, turn=turn, key=self._key_of(request)))
+        except KeyTaken:
+            raise
         except Conflict:  # the record is newer than what this process knows of the task
             live.broadcast.close()
-            self._release(run)
             raise
-        except BaseException:
-            self._release(run)
-            raise
-        return self._conductor.start(run)
+        finally:
+            if live.saved_seq == after.seq:
+                self._under_way.conductor.start(run)
+            else:
+                self._under_way.release(run)
+        return run
+
+    def _key_of(self, request: RunRequest) -> IdempotencyKey | None:
+        if request.key is None:
+            return None
+        value, digest = request.key
+        return IdempotencyKey(value=value, digest=digest, at_ms=self._clock())
 
     def _runtime(self, agent: str) -> Runtime:
         """What takes an agent's messages now. Raises: AgentIsGone."""
@@ -291,35 +380,11 @@ class RunService:
             raise AgentIsGone
         return self._runtimes[agent]
 
-    # --- what is kept in memory -------------------------------------------------------------------------------------
+    def _runtime_of(self, agent: str) -> Runtime | None:
+        return self._runtimes.get(agent)
 
-    def _alive(self, task: Task) -> LiveTask:
-        """The task in this process; unless it has ended it holds its context."""
-        live = self._live.alive(task)
-        if not task.is_terminal:
-            self._lanes.hold(live)
-        return live
+    def _make(self, task: Task) -> LiveTask:
+        return LiveTask(task, window_bytes=self._limits.window_bytes, clock=self._clock, new_id=self._new_id)
 
-    def _release(self, run: Run) -> None:
-        """The run is over: let the next one of its context start, unless its task waits for an answer."""
-        live = run.live
-        if self._runs.get(live.task.id) is run:
-            del self._runs[live.task.id]
-            self._released.set()
-        if live.task.is_paused and not live.broadcast.closed:
-            self._let_go(live)
-            return
-        self._live.forget(live)
-        upcoming = self._lanes.leave(run)
-        if upcoming is not None:
-            self._conductor.start(upcoming)
-        holder = self._lanes.holder(lane_key(live))
-        if holder is not None:
-            self._let_go(holder)
-
-    def _let_go(self, live: LiveTask) -> None:
-        """Forget a paused task that nobody follows, answers or waits behind; the store has it."""
-        in_use = live.task.id in self._runs or live.broadcast.readers or self._lanes.blocks(live)
-        if live.task.is_paused and not in_use:
-            self._live.forget(live)
-            self._lanes.forget(live)
+    async def _now(self, task: Task) -> Task:
+        return await self.get(task.owner, task.agent, task.id)

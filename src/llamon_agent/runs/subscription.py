@@ -39,6 +39,15 @@ class Subscription:
         """The task as it is now, for its ids."""
         return self._live.task
 
+    def snapshot(self) -> Task:
+        """The task as its readers know it this moment."""
+        return self._live.snapshot()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the stream has ended before its last event: the service stops, and the task goes on."""
+        return self._live.broadcast.closed and not self._ended
+
     def is_last(self, event: Snapshot | Update) -> bool:
         """Whether this stream ends with that event."""
         if isinstance(event, ArtifactUpdate):

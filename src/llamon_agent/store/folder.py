@@ -13,6 +13,12 @@ from pathlib import Path
 from llamon_agent.domain.errors import ConfigError
 
 LOCK_NAME = "llamon.lock"
+TASKS_NAME = "tasks.sqlite"
+"""The file of a data folder in which the tasks are."""
+
+
+class FolderInUse(ConfigError):
+    """Another process holds the data folder."""
 
 
 @contextmanager
@@ -44,7 +50,7 @@ def _take(lock: int, folder: Path) -> None:
     try:
         _lock_now(lock)
     except OSError as exc:
-        raise ConfigError(
+        raise FolderInUse(
             f"The data folder {folder} is in use by another process: stop that process, or choose another folder."
         ) from exc
 

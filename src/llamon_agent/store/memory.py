@@ -4,35 +4,58 @@ from collections.abc import Iterable
 
 import msgspec
 
-from llamon_agent.domain.errors import BackendError, Conflict
+from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import TaskPage, TaskQuery
+from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
 
 
 class MemoryTaskStore:
     """A `TaskStore` and `PushStore` that forgets with the process. What it keeps is frozen, so it hands out what it was
-    given, uncopied.
+    given, uncopied. Nobody else has it, so there is nothing to hold and nothing to take over.
     """
+
+    holder = "memory"
+    is_durable = False
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
         self._contexts: dict[str, list[str]] = {}  # the ids of a context's tasks, so that asking for one costs little
         self._pushes: dict[str, dict[str, TaskPushConfig]] = {}  # by task and id
+        self._keys: dict[
+            tuple[str, str, str], tuple[str, IdempotencyKey]
+        ] = {}  # by owner, agent and key: the task's id
         self._closed = False
 
-    async def create(self, task: Task) -> None:
+    async def create(
+        self,
+        task: Task,
+        *,
+        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        key: IdempotencyKey | None = None,
+    ) -> None:
         self._check_open()
+        self._check_key(task, key)
         if task.id in self._tasks:
             raise Conflict
+        self._keep_key(task, key)
         self._tasks[task.id] = task
         self._contexts.setdefault(task.context_id, []).append(task.id)
 
-    async def save(self, task: Task, *, expect: int) -> None:
+    async def save(
+        self,
+        task: Task,
+        *,
+        expect: int,
+        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        key: IdempotencyKey | None = None,
+    ) -> None:
         self._check_open()
+        self._check_key(task, key)
         kept = self._tasks.get(task.id)
         if kept is None or kept.seq != expect or kept.is_terminal:
             raise Conflict()
+        self._keep_key(task, key)
         self._tasks[task.id] = task
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
@@ -46,10 +69,57 @@ class MemoryTaskStore:
         rest = [task for task in found if query.after is None or _place(task) < query.after]
         return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
 
-    async def unfinished(self) -> tuple[Task, ...]:
+    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
         self._check_open()
-        found = [task for task in self._tasks.values() if not task.is_settled]
-        return tuple(sorted(found, key=_place))
+        task_id, kept = self._keys.get((owner, agent, key), ("", None))
+        return None if kept is None else Remembered(digest=kept.digest, task_id=task_id)
+
+    async def renew(self, *, until_ms: int) -> bool:  # noqa: ARG002 -- it lives as long as its process
+        self._check_open()
+        return True
+
+    async def let_go(self) -> None:
+        self._check_open()
+
+    async def take_over(
+        self,
+        *,
+        now_ms: int,  # noqa: ARG002 -- there is none
+        limit: int,  # noqa: ARG002
+        task_id: str | None = None,  # noqa: ARG002
+    ) -> tuple[Abandoned, ...]:
+        self._check_open()
+        return ()
+
+    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+        self._check_open()
+        old = [task for task in self._tasks.values() if task.is_paused and task.status.at_ms < before_ms]
+        return tuple(sorted(old, key=_place)[:limit])
+
+    async def prune(self, *, before_ms: int, limit: int) -> Pruned:
+        self._check_open()
+        old = [task for task in self._tasks.values() if task.is_terminal and task.status.at_ms < before_ms]
+        gone = sorted(old, key=_place)[:limit]
+        for task in gone:
+            self._forget(task)
+        ids = {task.id for task in gone}
+        self._keys = {name: kept for name, kept in self._keys.items() if kept[0] not in ids}
+        contexts = dict.fromkeys((task.owner, task.agent, task.context_id) for task in gone)
+        left = {
+            (task.owner, task.agent, context_id)
+            for _, _, context_id in contexts
+            for task in map(self._tasks.__getitem__, self._contexts.get(context_id, ()))
+        }
+        return Pruned(
+            task_ids=tuple(task.id for task in gone), contexts=tuple(each for each in contexts if each not in left)
+        )
+
+    async def forget_keys(self, *, before_ms: int, limit: int) -> int:
+        self._check_open()
+        old = [name for name, (_, key) in self._keys.items() if key.at_ms < before_ms][:limit]
+        for name in old:
+            del self._keys[name]
+        return len(old)
 
     async def put_push(self, push: TaskPushConfig) -> None:
         self._check_open()
@@ -87,6 +157,22 @@ class MemoryTaskStore:
         if query.context_id is None:
             return self._tasks.values()
         return map(self._tasks.__getitem__, self._contexts.get(query.context_id, ()))
+
+    def _check_key(self, task: Task, key: IdempotencyKey | None) -> None:
+        if key is not None and (found := self._keys.get((task.owner, task.agent, key.value))) is not None:
+            raise KeyTaken(found[0], found[1].digest)
+
+    def _keep_key(self, task: Task, key: IdempotencyKey | None) -> None:
+        if key is not None:
+            self._keys[task.owner, task.agent, key.value] = (task.id, key)
+
+    def _forget(self, task: Task) -> None:
+        del self._tasks[task.id]
+        self._pushes.pop(task.id, None)
+        siblings = self._contexts[task.context_id]
+        siblings.remove(task.id)
+        if not siblings:
+            del self._contexts[task.context_id]
 
     def _check_open(self) -> None:
         if self._closed:

@@ -13,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal, TypeVar
+from uuid import uuid4
 
 import msgspec
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState
-from llamon_agent.runs.ports import TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskState
+from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
+from llamon_agent.store import sqlite_upkeep
 from llamon_agent.store.statements import load_migrations, load_statements
 from llamon_agent.store.writer import GroupedWriter, Row
 
@@ -49,7 +51,11 @@ _T = TypeVar("_T")
 class SqliteTaskStore:
     """A `TaskStore` and `PushStore` in a file. Belongs to one event loop."""
 
+    is_durable = True
+
     def __init__(self, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
+        self._holder = _new_holder()
+        self._is_known = False
         self._writer = GroupedWriter(writing)
         self._reading = reading
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-reader")
@@ -59,6 +65,8 @@ class SqliteTaskStore:
     def open(cls, path: str | Path, *, durability: Durability = "full") -> "SqliteTaskStore":
         """Open the file, made or brought to this version's schema where needed. Blocks: call it before serving.
 
+        Who had it open before is dead, for one process owns it: what they held can be taken over at once.
+
         Raises: ConfigError: the file cannot be opened or written, is no task store, or is a newer version's.
         """
         with ExitStack() as opened:
@@ -66,6 +74,7 @@ class SqliteTaskStore:
                 writing = opened.enter_context(closing(_connect(path)))
                 writing.execute(f"pragma synchronous = {durability}")
                 _migrate(writing, path)
+                writing.execute(sqlite_upkeep.SQL["end_all"])
                 reading = opened.enter_context(closing(_connect(path)))
                 reading.execute("pragma query_only = true")
             except sqlite3.Error as exc:
@@ -73,14 +82,20 @@ class SqliteTaskStore:
             opened.pop_all()
         return cls(writing, reading)
 
-    async def create(self, task: Task) -> None:
-        row = {**_columns(task), "owner": task.owner, "agent": task.agent, "context_id": task.context_id}
-        if not await self._writer.write(_SQL["create"], row):
-            raise Conflict()
+    @property
+    def holder(self) -> str:
+        return self._holder
 
-    async def save(self, task: Task, *, expect: int) -> None:
-        if not await self._writer.write(_SQL["save"], {**_columns(task), "expect": expect}):
-            raise Conflict()
+    async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
+        row = {**self._columns(task, turn), "owner": task.owner, "agent": task.agent, "context_id": task.context_id}
+        await self._write(_SQL["create"], row, task, key)
+
+    async def save(
+        self, task: Task, *, expect: int, turn: Turn | None = None, key: IdempotencyKey | None = None
+    ) -> None:
+        row = {**self._columns(task, turn), "expect": expect}
+        kind = "save_settled" if task.is_settled else "save" if turn is None else "save_begun"
+        await self._write(_SQL[kind], row, task, key)
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
         return await self._read(lambda: _get(self._reading, {"owner": owner, "agent": agent, "id": task_id}))
@@ -88,8 +103,42 @@ class SqliteTaskStore:
     async def list(self, query: TaskQuery) -> TaskPage:
         return await self._read(lambda: _list(self._reading, query))
 
-    async def unfinished(self) -> tuple[Task, ...]:
-        return await self._read(lambda: _unfinished(self._reading))
+    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
+        return await self._read(lambda: sqlite_upkeep.recall(self._reading, owner, agent, key))
+
+    async def renew(self, *, until_ms: int) -> bool:
+        holder, is_first, successor = self._holder, not self._is_known, _new_holder()
+        if is_first:
+            successor = holder  # nobody can have ended who was not known
+        lives = await self._writer.work(
+            lambda connection: sqlite_upkeep.renew(connection, holder, until_ms, successor=successor)
+        )
+        self._is_known = True
+        if not lives:
+            self._holder = successor
+        return lives or is_first
+
+    async def let_go(self) -> None:
+        await self._writer.write(sqlite_upkeep.SQL["let_go"], {"holder": self._holder})
+
+    async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
+        holder = self._holder
+        return await self._writer.work(
+            lambda connection: sqlite_upkeep.take_over(connection, holder, now_ms=now_ms, limit=limit, task_id=task_id)
+        )
+
+    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+        return await self._read(lambda: sqlite_upkeep.unanswered(self._reading, before_ms=before_ms, limit=limit))
+
+    async def prune(self, *, before_ms: int, limit: int) -> Pruned:
+        return await self._writer.work(
+            lambda connection: sqlite_upkeep.prune(connection, before_ms=before_ms, limit=limit)
+        )
+
+    async def forget_keys(self, *, before_ms: int, limit: int) -> int:
+        return await self._writer.work(
+            lambda connection: sqlite_upkeep.forget_keys(connection, before_ms=before_ms, limit=limit)
+        )
 
     async def put_push(self, push: TaskPushConfig) -> None:
         row = {"task_id": push.task_id, "id": push.config.id, "owner": push.owner, "agent": push.agent}
@@ -114,6 +163,29 @@ class SqliteTaskStore:
         await asyncio.to_thread(self._let_go_of_reading)
         await self._writer.close()  # last, so that closing it folds the WAL into the file
 
+    async def _write(self, statement: str, row: Row, task: Task, key: IdempotencyKey | None) -> None:
+        if key is None:
+            in_the_way = None if await self._writer.write(statement, row) else Conflict()
+        else:
+            in_the_way = await self._writer.work(
+                lambda connection: sqlite_upkeep.write_keyed(connection, statement, row, task, key)
+            )
+        if in_the_way is not None:
+            raise in_the_way
+
+    def _columns(self, task: Task, turn: Turn | None) -> dict[str, str | int | bytes | None]:
+        """What a write may change, and the id; a settled task is held by nobody."""
+        return {
+            "id": task.id,
+            "state": task.status.state.value,
+            "terminal": task.is_terminal,
+            "at_ms": task.status.at_ms,
+            "seq": task.seq,
+            "body": _write(task),
+            "holder": self._holder,
+            "turn": None if turn is None or task.is_settled else _write(turn),
+        }
+
     def _let_go_of_reading(self) -> None:
         self._reader.shutdown()
         self._reading.close()
@@ -128,26 +200,9 @@ class SqliteTaskStore:
             raise BackendError() from exc
 
 
-def _columns(task: Task) -> dict[str, str | int | bytes]:
-    """What a save may change, and the id."""
-    return {
-        "id": task.id,
-        "state": task.status.state.value,
-        "terminal": task.is_terminal,
-        "at_ms": task.status.at_ms,
-        "seq": task.seq,
-        "body": _write(task),
-    }
-
-
 def _get(connection: sqlite3.Connection, row: Row) -> Task | None:
     found = connection.execute(_SQL["get"], row).fetchone()
     return None if found is None else _read_task(found[0])
-
-
-def _unfinished(connection: sqlite3.Connection) -> tuple[Task, ...]:
-    row = {"states": _json_list(state for state in TaskState if state not in TERMINAL | PAUSED)}
-    return tuple(_read_task(body) for (body,) in connection.execute(_SQL["unfinished"], row))
 
 
 def _pushes(connection: sqlite3.Connection, statement: str, row: Row) -> tuple[TaskPushConfig, ...]:
@@ -182,6 +237,10 @@ def _filters(query: TaskQuery) -> Row:
         "states": _json_list(query.states or TaskState),
         "rows": query.limit + 1,  # the one more tells that there are more
     }
+
+
+def _new_holder() -> str:
+    return uuid4().hex
 
 
 def _json_list(states: Iterable[TaskState]) -> str:

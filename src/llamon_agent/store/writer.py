@@ -8,30 +8,38 @@ Rules:
   outcomes at once, which wakes the loop once per transaction, not once per write.
 - A group is handed over one turn of the loop after the outcomes of the last: callers that were just answered get to add
   their next write to it.
-- A write that changes no row, a conflict, is an outcome like another and leaves the rest of the group alone. A failure
-  of the database fails the group; the next group tries again, for a full disk may have room by then.
+- A write that changes no row, a conflict, is an outcome like another and leaves the rest of the group alone. One of
+  several statements looks before it changes anything, so that nothing of it has to be taken back. A failure of the
+  database fails the group; the next group tries again, for a full disk may have room by then.
 - A caller that was cancelled has left its write behind; it may or may not be kept, like any write cut short.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from llamon_agent.domain.errors import BackendError
 
-Row = Mapping[str, str | int | bytes]
+Row = Mapping[str, str | int | bytes | None]
+
+_T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
 
 
+class _Failed(NamedTuple):
+    """The outcome of a write whose group is not kept."""
+
+    error: BaseException
+
+
 class _Write(NamedTuple):
-    statement: str
-    row: Row
-    outcome: asyncio.Future[bool | BaseException]
+    work: Callable[[sqlite3.Connection], Any]
+    outcome: asyncio.Future[Any]
 
 
 class GroupedWriter:
@@ -46,21 +54,25 @@ class GroupedWriter:
         self._closed = False
 
     async def write(self, statement: str, row: Row) -> bool:
-        """Execute a statement; whether it changed a row. It is committed on return.
+        """Execute a statement; whether it changed a row. It is committed on return. Raises: as `work` does."""
+        return await self.work(lambda connection: connection.execute(statement, row).rowcount == 1)
+
+    async def work(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do some work that belongs together, in the writer's thread; what it returns. It is committed on return.
 
         Raises: BackendError: nothing was written, or the writer is closed.
         """
         if self._closed:
             raise BackendError()
         loop = asyncio.get_running_loop()
-        write = _Write(statement, row, loop.create_future())
+        write = _Write(work, loop.create_future())
         self._waiting.append(write)
         if self._idle.is_set():
             self._idle.clear()
             loop.call_soon(self._hand_over)
-        outcome = await write.outcome
-        if isinstance(outcome, BaseException):
-            raise BackendError() from outcome
+        outcome: _T | _Failed = await write.outcome
+        if isinstance(outcome, _Failed):
+            raise BackendError() from outcome.error
         return outcome
 
     async def close(self) -> None:
@@ -86,25 +98,24 @@ class GroupedWriter:
             work.set_exception(exc)
         work.add_done_callback(partial(self._settle, group))
 
-    def _settle(self, group: Sequence[_Write], work: asyncio.Future[list[bool]]) -> None:
+    def _settle(self, group: Sequence[_Write], work: asyncio.Future[list[Any]]) -> None:
         failure = work.exception()
         if failure is not None:
             _log.error("the task store could not write; nothing of %d writes is kept", len(group), exc_info=failure)
-        outcomes: Sequence[bool | BaseException] = work.result() if failure is None else [failure] * len(group)
+        outcomes = work.result() if failure is None else [_Failed(failure)] * len(group)
         for write, outcome in zip(group, outcomes, strict=True):
             if not write.outcome.done():
                 write.outcome.set_result(outcome)
         asyncio.get_running_loop().call_soon(self._hand_over)
 
 
-def _commit(connection: sqlite3.Connection, group: Sequence[_Write]) -> list[bool]:
-    """Carry out a group in one transaction: which of its writes changed a row. Runs in the writer's thread."""
-    execute = connection.execute
+def _commit(connection: sqlite3.Connection, group: Sequence[_Write]) -> list[Any]:
+    """Carry out a group in one transaction: what came of each of its writes. Runs in the writer's thread."""
     try:
-        execute("begin immediate")
-        changed = [execute(write.statement, write.row).rowcount == 1 for write in group]
-        execute("commit")
+        connection.execute("begin immediate")
+        outcomes = [write.work(connection) for write in group]
+        connection.execute("commit")
     finally:
         if connection.in_transaction:
             connection.rollback()
-    return changed
+    return outcomes

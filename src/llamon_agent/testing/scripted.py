@@ -44,15 +44,18 @@ Step = RunEvent | AgentError | Gate
 class ScriptedAgent:
     """An `Agent` that takes one script per turn, in the order of the turns.
 
-    Shape: `turns` are those it was given, `cancelled` those that were cut short, `abandoned` the threads whose pause
-           was given up, each in order.
+    Shape: `turns` are those it was given, `cancelled` those that were cut short, `abandoned` the threads that were to
+           be put right, `forgotten` those that were to be deleted, each in order. A turn that is taken again gets the
+           next script, like any other.
     """
 
-    def __init__(self, *scripts: Sequence[Step]) -> None:
+    def __init__(self, *scripts: Sequence[Step], recovers: bool = False) -> None:
+        self.recovers = recovers
         self._scripts = list(scripts)
         self.turns: list[Turn] = []
         self.cancelled: list[Turn] = []
         self.abandoned: list[str] = []
+        self.forgotten: list[str] = []
 
     async def run(self, turn: Turn) -> AsyncGenerator[RunEvent]:
         """Play the next script. Raises: AssertionError when there is none left."""
@@ -74,3 +77,6 @@ class ScriptedAgent:
 
     async def abandon(self, thread_id: str) -> None:
         self.abandoned.append(thread_id)
+
+    async def forget(self, thread_id: str) -> None:
+        self.forgotten.append(thread_id)

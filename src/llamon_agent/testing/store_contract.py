@@ -7,6 +7,8 @@
             yield store
             await store.close()
 
+One that several processes can have open, at once or one after the other, inherits `LeaseContract` too.
+
 Needs pytest, and pytest-asyncio in auto mode.
 """
 
@@ -16,10 +18,10 @@ from collections.abc import Awaitable, Sequence
 import msgspec
 import pytest
 
-from llamon_agent.domain.errors import BackendError, Conflict
+from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import TERMINAL, Artifact, Task, TaskState, TaskStatus
-from llamon_agent.runs.ports import TaskPage, TaskQuery, TaskStore
+from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, TaskStore, Turn
 
 _PATIENCE_S = 5
 
@@ -71,6 +73,31 @@ def a_full_task(id: str = "task-1") -> Task:  # noqa: A002 -- named as on Task
         artifacts=(Artifact(artifact_id="a", parts=parts, name="n", description="d", metadata=odd, extensions=("x",)),),
         metadata=odd,
     )
+
+
+def a_turn(task_id: str = "task-1") -> Turn:
+    """A turn that uses every field, with values that a careless store bends."""
+    message = a_full_task(task_id).history[0]
+    return Turn(
+        task_id=task_id,
+        context_id="c",
+        thread_id="t",
+        session_id="s",
+        message=message,
+        prompt="\x00 \U0001f600",
+        prefill=(message, message),
+        history_received=7,
+        answers=True,
+        asked=({"id": "q", "value": None},),
+        metadata={"big": 2**70, "null": None},
+        attempt=2,
+        answer_id="answer-3",
+    )
+
+
+def a_key(value: str = "key-1", digest: str = "d", *, at_ms: int = 1_000) -> IdempotencyKey:
+    """A key, to be made special by what a test names."""
+    return IdempotencyKey(value=value, digest=digest, at_ms=at_ms)
 
 
 def ids(page: TaskPage) -> list[str]:
@@ -284,20 +311,135 @@ class TaskStoreContract:
         assert [name for page in [first, *rest] for name in ids(page)] == [f"task-{n}" for n in reversed(range(6))]
         assert {page.total for page in rest} == {7}
 
-    # unfinished
+    # keys
 
-    async def test_what_is_neither_ended_nor_paused_is_unfinished_whoever_owns_it(self, store: TaskStore) -> None:
-        made = [a_task(f"task-{state}", state=state, owner=state, at_ms=at_ms) for at_ms, state in enumerate(TaskState)]
-        for task in made[::-1]:
-            await store.create(task)
-        left = await store.unfinished()
-        assert [task.status.state for task in left] == [TaskState.SUBMITTED, TaskState.WORKING]
-        assert left == tuple(task for task in made if not task.is_settled)
+    async def test_a_key_stands_for_the_task_it_was_created_with(self, store: TaskStore) -> None:
+        assert await store.recall("ann", "demo", "key-1") is None
+        await store.create(a_task(), turn=a_turn(), key=a_key())
+        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
 
-    async def test_a_task_that_ends_is_no_longer_unfinished(self, store: TaskStore) -> None:
+    @pytest.mark.parametrize(("owner", "agent"), [("bob", "demo"), ("ann", "other")])
+    async def test_a_key_is_its_owners_and_its_agents_alone(self, store: TaskStore, owner: str, agent: str) -> None:
+        await store.create(a_task(), key=a_key())
+        assert await store.recall(owner, agent, "key-1") is None
+        await store.create(a_task("task-2", owner=owner, agent=agent), key=a_key(digest="other"))
+        assert await store.recall(owner, agent, "key-1") == Remembered(digest="other", task_id="task-2")
+        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
+
+    async def test_a_create_whose_key_is_taken_says_by_what_and_writes_nothing(self, store: TaskStore) -> None:
+        await store.create(a_task(), key=a_key())
+        with pytest.raises(KeyTaken) as raised:
+            await store.create(a_task("task-2"), key=a_key(digest="other"))
+        assert (raised.value.task_id, raised.value.digest) == ("task-1", "d")
+        assert await store.get("ann", "demo", "task-2") is None
+
+    async def test_a_create_whose_id_is_taken_leaves_no_key(self, store: TaskStore) -> None:
         await store.create(a_task())
-        await store.save(next_of(a_task(), TaskState.COMPLETED), expect=1)
-        assert await store.unfinished() == ()
+        with pytest.raises(Conflict):
+            await store.create(a_task(), key=a_key())
+        assert await store.recall("ann", "demo", "key-1") is None
+
+    async def test_of_many_creates_with_one_key_at_once_exactly_one_wins(self, store: TaskStore) -> None:
+        made = [a_task(f"task-{number}") for number in range(20)]
+        assert await conflicts([store.create(task, key=a_key()) for task in made]) == len(made) - 1
+        (kept,) = (await store.list(MINE)).tasks
+        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id=kept.id)
+
+    async def test_a_save_may_bring_a_key_of_its_own(self, store: TaskStore) -> None:
+        await store.create(a_task(), key=a_key())
+        await store.save(next_of(a_task()), expect=1, turn=a_turn(), key=a_key("key-2"))
+        assert await store.recall("ann", "demo", "key-2") == Remembered(digest="d", task_id="task-1")
+        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
+
+    async def test_a_save_whose_key_is_taken_writes_nothing(self, store: TaskStore) -> None:
+        await store.create(a_task(), key=a_key())
+        await store.create(a_task("task-2"))
+        with pytest.raises(KeyTaken) as raised:
+            await store.save(next_of(a_task("task-2")), expect=1, key=a_key(digest="other"))
+        assert (raised.value.task_id, raised.value.digest) == ("task-1", "d")
+        assert await store.get("ann", "demo", "task-2") == a_task("task-2")
+
+    async def test_a_save_that_conflicts_leaves_no_key(self, store: TaskStore) -> None:
+        await store.create(a_task())
+        with pytest.raises(Conflict) as raised:
+            await store.save(next_of(a_task()), expect=7, key=a_key())
+        assert not isinstance(raised.value, KeyTaken)
+        assert await store.recall("ann", "demo", "key-1") is None
+
+    async def test_keys_are_forgotten_by_age_and_their_tasks_stay(self, store: TaskStore) -> None:
+        for number in range(4):
+            await store.create(a_task(f"task-{number}"), key=a_key(f"key-{number}", at_ms=number))
+        assert await store.forget_keys(before_ms=3, limit=2) == 2
+        assert await store.forget_keys(before_ms=3, limit=2) == 1
+        assert await store.forget_keys(before_ms=3, limit=2) == 0
+        kept = [number for number in range(4) if await store.recall("ann", "demo", f"key-{number}")]
+        assert (kept, (await store.list(MINE)).total) == ([3], 4)
+        await store.create(a_task("again"), key=a_key("key-0"))
+
+    # prune
+
+    async def test_what_waits_for_long_is_told_oldest_first_and_in_batches(self, store: TaskStore) -> None:
+        for at_ms, state in ((400, TaskState.INPUT_REQUIRED), (200, TaskState.AUTH_REQUIRED), (300, TaskState.WORKING)):
+            await store.create(a_task(f"{state}-{at_ms}", owner=f"owner-{at_ms}", state=state, at_ms=at_ms))
+        await store.create(a_task("late", state=TaskState.INPUT_REQUIRED, at_ms=500))
+        waiting = await store.unanswered(before_ms=500, limit=10)
+        assert [task.id for task in waiting] == ["auth-required-200", "input-required-400"]
+        assert await store.unanswered(before_ms=500, limit=1) == waiting[:1]
+
+    async def test_what_ended_before_is_pruned_oldest_first_and_in_batches(self, store: TaskStore) -> None:
+        for number in reversed(range(5)):
+            await store.create(
+                a_task(f"task-{number}", at_ms=number, state=TaskState.COMPLETED, context_id=f"c{number}")
+            )
+        first = await store.prune(before_ms=4, limit=3)
+        assert first.task_ids == ("task-0", "task-1", "task-2")
+        assert sorted(first.contexts) == [("ann", "demo", "c0"), ("ann", "demo", "c1"), ("ann", "demo", "c2")]
+        assert (await store.prune(before_ms=4, limit=3)).task_ids == ("task-3",)
+        assert await store.prune(before_ms=4, limit=3) == Pruned()
+        assert ids(await store.list(MINE)) == ["task-4"]
+
+    async def test_only_what_has_ended_is_pruned(self, store: TaskStore) -> None:
+        for state in TaskState:
+            await store.create(a_task(f"task-{state}", state=state))
+        pruned = await store.prune(before_ms=10_000, limit=100)
+        assert set(pruned.task_ids) == {f"task-{state}" for state in TERMINAL}
+        assert {task.status.state for task in (await store.list(MINE)).tasks} == set(TaskState) - TERMINAL
+
+    async def test_a_context_is_told_once_it_has_no_task_left(self, store: TaskStore) -> None:
+        for number, context_id in enumerate(["one", "two", "one", "two"]):
+            await store.create(a_task(f"t{number}", at_ms=number, state=TaskState.FAILED, context_id=context_id))
+        await store.create(a_task("paused", at_ms=0, state=TaskState.INPUT_REQUIRED, context_id="two"))
+        await store.create(a_task("theirs", at_ms=9, owner="bob", context_id="one"))
+        assert (await store.prune(before_ms=5, limit=1)).contexts == ()
+        assert (await store.prune(before_ms=5, limit=9)).contexts == (("ann", "demo", "one"),)
+
+    async def test_a_pruned_task_takes_its_keys_along(self, store: TaskStore) -> None:
+        await store.create(a_task(), key=a_key())
+        await store.create(a_task("stays"), key=a_key("key-2"))
+        await store.save(next_of(a_task(), TaskState.COMPLETED), expect=1, key=a_key("key-3"))
+        await store.prune(before_ms=10_000, limit=10)
+        assert [await store.recall("ann", "demo", f"key-{number}") for number in (1, 3)] == [None, None]
+        assert await store.recall("ann", "demo", "key-2") is not None
+        await store.create(a_task("new"), key=a_key())
+
+    # holders
+
+    async def test_a_holder_lives_on_as_long_as_it_renews(self, store: TaskStore) -> None:
+        holder = store.holder
+        for until_ms in (1, 2, 1):
+            assert await store.renew(until_ms=until_ms)
+        assert store.holder == holder
+
+    async def test_a_holder_takes_over_nothing_from_itself(self, store: TaskStore) -> None:
+        await store.renew(until_ms=1)
+        await store.create(a_task(), turn=a_turn())
+        assert await store.take_over(now_ms=10, limit=10) == ()
+        assert await store.renew(until_ms=11)
+
+    async def test_letting_go_twice_is_fine(self, store: TaskStore) -> None:
+        await store.renew(until_ms=1)
+        await store.let_go()
+        await store.let_go()
 
     # close
 
@@ -310,8 +452,177 @@ class TaskStoreContract:
             store.save(next_of(a_task()), expect=1),
             store.get("ann", "demo", "task-1"),
             store.list(MINE),
-            store.unfinished(),
+            store.recall("ann", "demo", "key"),
+            store.renew(until_ms=1),
+            store.let_go(),
+            store.take_over(now_ms=1, limit=1),
+            store.prune(before_ms=1, limit=1),
+            store.forget_keys(before_ms=1, limit=1),
         ):
             with pytest.raises(BackendError) as raised:
                 await call
             assert not isinstance(raised.value, Conflict)
+
+
+def abandoned_ids(found: Sequence[Abandoned]) -> list[str]:
+    """The ids of what was taken over, in its order."""
+    return [each.task.id for each in found]
+
+
+class LeaseContract:
+    """Inherit it, and override `store` and `other` with two processes' stores of the same data, which is empty. Both
+    are open already, and closed afterwards.
+    """
+
+    @pytest.fixture
+    def store(self) -> TaskStore:
+        raise NotImplementedError("override the store fixture")
+
+    @pytest.fixture
+    def other(self) -> TaskStore:
+        raise NotImplementedError("override the other fixture")
+
+    @pytest.fixture(autouse=True)
+    async def both_are_known(self, store: TaskStore, other: TaskStore) -> None:
+        assert await store.renew(until_ms=100)
+        assert await other.renew(until_ms=1_000)
+
+    async def test_every_holder_has_a_name_of_its_own(self, store: TaskStore, other: TaskStore) -> None:
+        assert store.holder != other.holder
+        assert store.is_durable
+        assert other.is_durable
+
+    async def test_a_living_holders_run_is_left_alone(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        assert await other.take_over(now_ms=99, limit=10) == ()
+
+    async def test_a_run_whose_holder_died_comes_with_its_turn_once(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        assert await other.take_over(now_ms=100, limit=10) == (Abandoned(task=a_task(), turn=a_turn(), attempt=2),)
+        assert await other.take_over(now_ms=100, limit=10) == ()
+
+    async def test_who_let_go_is_followed_at_once(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        await store.let_go()
+        assert abandoned_ids(await other.take_over(now_ms=0, limit=10)) == ["task-1"]
+
+    async def test_a_renewed_lease_holds(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        assert await store.renew(until_ms=200)
+        assert await other.take_over(now_ms=199, limit=10) == ()
+        assert abandoned_ids(await other.take_over(now_ms=200, limit=10)) == ["task-1"]
+
+    async def test_a_lease_that_ran_out_unnoticed_is_renewed(self, store: TaskStore, other: TaskStore) -> None:
+        holder = store.holder
+        assert await store.renew(until_ms=5_000)
+        assert store.holder == holder
+        assert await other.take_over(now_ms=4_000, limit=10) == ()
+
+    async def test_who_was_ended_hears_it_once_and_goes_on_as_somebody_else(
+        self, store: TaskStore, other: TaskStore
+    ) -> None:
+        before = store.holder
+        await other.take_over(now_ms=100, limit=10)
+        assert not await store.renew(until_ms=5_000)
+        assert store.holder not in (before, other.holder)
+        assert await store.renew(until_ms=5_000)
+        await store.create(a_task(), turn=a_turn())
+        assert await other.take_over(now_ms=4_000, limit=10) == ()
+
+    async def test_who_was_taken_over_overwrites_nothing(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        await other.take_over(now_ms=100, limit=10)
+        for late in (next_of(a_task()), next_of(a_task(), TaskState.COMPLETED)):
+            with pytest.raises(Conflict):
+                await store.save(late, expect=1)
+        with pytest.raises(Conflict):
+            await store.save(next_of(a_task()), expect=1, turn=a_turn())
+        assert await other.get("ann", "demo", "task-1") == a_task()
+        await other.save(next_of(a_task(), TaskState.COMPLETED), expect=1)
+
+    async def test_nobody_writes_into_a_living_holders_run(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        with pytest.raises(Conflict):
+            await other.save(next_of(a_task(), TaskState.CANCELED), expect=1)
+        assert await store.get("ann", "demo", "task-1") == a_task()
+
+    @pytest.mark.parametrize("state", sorted(set(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}))
+    async def test_a_settled_task_is_nobodys(self, store: TaskStore, other: TaskStore, state: TaskState) -> None:
+        await store.create(a_task(), turn=a_turn())
+        await store.save(next_of(a_task(), state), expect=1)
+        await store.create(a_task("task-2", state=state), turn=a_turn("task-2"))
+        assert await other.take_over(now_ms=10_000, limit=10) == ()
+
+    async def test_whoever_answers_a_paused_task_holds_it(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        paused = next_of(a_task(), TaskState.INPUT_REQUIRED)
+        await store.save(paused, expect=1)
+        answered = next_of(paused)
+        await other.save(answered, expect=paused.seq, turn=a_turn())
+        with pytest.raises(Conflict):
+            await store.save(next_of(answered, TaskState.COMPLETED), expect=answered.seq)
+        await other.let_go()
+        assert await store.take_over(now_ms=0, limit=10) == (Abandoned(task=answered, turn=a_turn(), attempt=2),)
+
+    async def test_a_save_without_a_turn_keeps_the_one_before(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        await store.save(next_of(a_task()), expect=1)
+        (found,) = await other.take_over(now_ms=100, limit=10)
+        assert found == Abandoned(task=next_of(a_task()), turn=a_turn(), attempt=2)
+
+    async def test_a_save_with_a_turn_counts_anew(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        await other.take_over(now_ms=100, limit=10)
+        new = msgspec.structs.replace(a_turn(), prompt="new")
+        await other.save(next_of(a_task()), expect=1, turn=new)
+        await other.let_go()
+        assert await store.take_over(now_ms=0, limit=10) == (Abandoned(task=next_of(a_task()), turn=new, attempt=2),)
+
+    async def test_every_takeover_is_one_more_attempt(self, store: TaskStore, other: TaskStore) -> None:
+        await store.create(a_task(), turn=a_turn())
+        for attempt in (2, 3, 4):
+            await store.let_go()
+            (found,) = await other.take_over(now_ms=0, limit=10)
+            assert found.attempt == attempt
+            store, other = other, store
+            assert not await other.renew(until_ms=100)
+
+    async def test_what_was_never_begun_has_not_been_tried(self, store: TaskStore, other: TaskStore) -> None:
+        waiting = a_task(state=TaskState.SUBMITTED)
+        await store.create(waiting, turn=a_turn())
+        assert await other.take_over(now_ms=100, limit=10) == (Abandoned(task=waiting, turn=a_turn(), attempt=1),)
+
+    async def test_what_is_taken_over_comes_oldest_first_and_in_batches(
+        self, store: TaskStore, other: TaskStore
+    ) -> None:
+        for name, at_ms in [("c", 3), ("a", 1), ("e", 4), ("b", 1), ("d", 4)]:
+            await store.create(a_task(name, owner=name, at_ms=at_ms), turn=a_turn(name))
+        batches = [abandoned_ids(await other.take_over(now_ms=100, limit=2)) for _ in range(4)]
+        assert batches == [["a", "b"], ["c", "d"], ["e"], []]
+
+    async def test_one_task_may_be_taken_over_and_the_others_left(self, store: TaskStore, other: TaskStore) -> None:
+        for name in "abc":
+            await store.create(a_task(name), turn=a_turn(name))
+        assert abandoned_ids(await other.take_over(now_ms=100, limit=9, task_id="b")) == ["b"]
+        assert abandoned_ids(await other.take_over(now_ms=100, limit=9, task_id="b")) == []
+        assert abandoned_ids(await other.take_over(now_ms=100, limit=9)) == ["a", "c"]
+
+    async def test_two_that_take_over_at_once_share_without_overlap(self, store: TaskStore, other: TaskStore) -> None:
+        for number in range(30):
+            await store.create(a_task(f"task-{number}"), turn=a_turn(f"task-{number}"))
+        await store.let_go()
+        assert not await store.renew(until_ms=1_000)  # somebody else now
+        async with asyncio.timeout(_PATIENCE_S):
+            taken = await asyncio.gather(*[each.take_over(now_ms=10, limit=10) for each in (store, other) * 3])
+        assert sorted(name for found in taken for name in abandoned_ids(found)) == sorted(
+            f"task-{number}" for number in range(30)
+        )
+
+    async def test_of_two_with_one_key_at_once_exactly_one_wins(self, store: TaskStore, other: TaskStore) -> None:
+        writes = [
+            each.create(a_task(f"{place}-{number}"), turn=a_turn(f"{place}-{number}"), key=a_key())
+            for number in range(10)
+            for place, each in enumerate((store, other))
+        ]
+        assert await conflicts(writes) == len(writes) - 1
+        assert (await other.list(MINE)).total == 1

@@ -70,3 +70,11 @@ def test_no_more_threads_are_remembered_than_allowed(threads: list[str], limit: 
     for place, thread in enumerate(threads):
         recent = list(dict.fromkeys(reversed(threads[:place])))[:limit]
         assert seen.take(thread) == (thread not in recent)
+
+
+def test_a_forgotten_thread_is_new_again() -> None:
+    seen = SeenContexts()
+    assert seen.take("a")
+    seen.forget("a")
+    seen.forget("b")
+    assert seen.take("a")

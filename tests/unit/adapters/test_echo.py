@@ -48,3 +48,7 @@ async def test_the_pieces_join_to_the_prompt(prompt: str, chunks: int) -> None:
     assert "".join(deltas) == prompt
     assert len(deltas) == min(chunks, len(prompt))
     assert all(deltas)
+
+
+async def test_there_is_nothing_to_forget() -> None:
+    await EchoAgent().forget("c")

@@ -10,14 +10,17 @@ from llamon_agent.cli.exits import NotA2A, Usage
 ONE = Card(name="One", supported_interfaces=(Interface("http://[::1]:9/deep/path", "JSONRPC", "1.0"),))
 
 
+UNDER_A2A = ("/a2a/.well-known/agent-card.json", "/a2a/.well-known/agent.json", *CARD_PATHS)
+
+
 @pytest.mark.parametrize(
     ("typed", "origin", "rpc_path", "card_paths"),
     [
         ("http://h:8000", "http://h:8000", None, CARD_PATHS),
         ("http://h:8000/", "http://h:8000", None, CARD_PATHS),
-        ("https://h/a2a", "https://h", "/a2a", CARD_PATHS),
-        ("https://h/a2a/?t=1", "https://h", "/a2a/?t=1", CARD_PATHS),
-        ("http://[::1]:8000/a2a#x", "http://[::1]:8000", "/a2a", CARD_PATHS),
+        ("https://h/a2a", "https://h", "/a2a", UNDER_A2A),
+        ("https://h/a2a/?t=1", "https://h", "/a2a/?t=1", UNDER_A2A),
+        ("http://[::1]:8000/a2a#x", "http://[::1]:8000", "/a2a", UNDER_A2A),
         ("http://h/.well-known/agent-card.json", "http://h", None, ("/.well-known/agent-card.json",)),
         ("http://h/x/.well-known/agent", "http://h", None, ("/x/.well-known/agent",)),
         ("http://h/agents/a.json?v=2", "http://h", None, ("/agents/a.json?v=2",)),

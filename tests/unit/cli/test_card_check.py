@@ -7,9 +7,11 @@ from starlette.responses import RedirectResponse, Response
 from tests.card_keys import key_of
 from tests.unit.cli.conftest import CARD, Agent
 
+from llamon_agent.cli.card_check import Checked, check_line
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
 from llamon_agent.inbound.a2a.card_signing import Signer, SigningKey
+from llamon_agent.inbound.a2a.card_verification import Finding
 
 Capture = pytest.CaptureFixture[str]
 
@@ -160,3 +162,15 @@ def test_keys_that_cannot_be_had_are_told(agent: Agent, capsys: Capture, tmp_pat
 def test_keys_without_anything_to_verify_are_a_mistake(agent: Agent, capsys: Capture) -> None:
     assert main(["card", agent.origin, "--jwks", "keys.json"]) == Exit.USAGE
     assert "--verify" in capsys.readouterr().err
+
+
+def test_what_a_card_says_cannot_pass_for_a_line_of_ours() -> None:
+    forged = Checked(
+        kid="k\nk1 (ES256)  holds",
+        alg="ES256\r\n",
+        jku="",
+        finding=Finding.UNKNOWN_KEY,
+        told="its key is not in x\nk1 (ES256)  holds",
+    )
+    assert check_line(forged).splitlines() == [check_line(forged)]
+    assert check_line(forged).startswith("k k1 (ES256) holds (ES256 )  not checked: ")

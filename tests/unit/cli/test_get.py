@@ -52,9 +52,9 @@ def test_json_is_the_task_and_nothing_else(agent: Agent, capsys: Capture) -> Non
 
 
 def test_a_task_that_is_not_there_is_told(agent: Agent, capsys: Capture) -> None:
-    agent.says(error(-32001, "There is no such task."))
+    agent.says(error(-32001, "The task was not found."))
     assert main(["get", agent.origin, "t9"]) == Exit.PROTOCOL
-    assert "There is no such task." in capsys.readouterr().err
+    assert "The task was not found." in capsys.readouterr().err
 
 
 def test_what_is_no_task_is_told(agent: Agent, capsys: Capture) -> None:

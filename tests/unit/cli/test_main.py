@@ -36,7 +36,7 @@ def test_help_loads_nothing_slow() -> None:
 def test_help_tells_the_commands_and_the_exit_codes(capsys: Capture, given: list[str]) -> None:
     assert main(given) == Exit.OK
     shown = capsys.readouterr().out
-    for word in ("serve", "send", "get", "chat", "card", "config", "version"):
+    for word in ("serve", "send", "get", "chat", "card", "tasks", "db", "config", "version"):
         assert f"\n  {word} " in shown
     for code, meaning in MEANINGS.items():
         assert f"{code:>3}  {meaning}" in shown

@@ -161,9 +161,9 @@ def test_a_stream_is_printed_as_it_comes_with_notes_on_stderr(agent: Agent, caps
 
 
 def test_an_error_before_the_first_event_of_a_stream_is_told(agent: Agent, capsys: Capture) -> None:
-    agent.says(error(-32001, "There is no such task."))
+    agent.says(error(-32001, "The task was not found."))
     assert main(["send", agent.origin, "hi", "--stream", "--task", "t9"]) == Exit.PROTOCOL
-    assert capsys.readouterr().err == "llamon: The agent refused the call: There is no such task. (error -32001)\n"
+    assert capsys.readouterr().err == "llamon: The agent refused the call: The task was not found. (error -32001)\n"
 
 
 def test_a_stream_that_ends_too_early_is_no_answer(agent: Agent, capsys: Capture) -> None:

@@ -1,15 +1,15 @@
 import pytest
 
 from llamon_agent.domain import errors
-from llamon_agent.domain.errors import BackendError, CallerError, Conflict, LlamonError, TaskHasEnded
+from llamon_agent.domain.errors import BackendError, CallerError, Conflict, KeyTaken, LlamonError, TaskHasEnded
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LlamonError)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_error_has_a_sentence_for_the_caller(kind: type[LlamonError]) -> None:
-    assert kind().public.endswith(".")
-    assert str(kind()) == kind().public
+@pytest.mark.parametrize("error", [KeyTaken("t", "d") if kind is KeyTaken else kind() for kind in KINDS], ids=repr)
+def test_every_error_has_a_sentence_for_the_caller(error: LlamonError) -> None:
+    assert error.public.endswith(".")
+    assert str(error) == error.public
 
 
 def test_an_error_may_say_it_more_exactly_without_changing_its_kind() -> None:

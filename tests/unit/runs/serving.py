@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Interrupt, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Artifact, Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Limits, RunRequest, Runtime, Target
+from llamon_agent.runs.ports import Agent, IdempotencyKey, Limits, RunRequest, Runtime, Store, Target, Turn
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.store.memory import MemoryTaskStore
@@ -19,27 +21,43 @@ ASK = Interrupt(text="Sure?", questions=())
 
 
 def request(
-    text: str = "hi", *, task: str | None = None, context: str | None = None, owner: str = "default"
+    text: str = "hi",
+    *,
+    task: str | None = None,
+    context: str | None = None,
+    owner: str = "default",
+    key: str | None = None,
 ) -> RunRequest:
     message = Message(message_id="m", role=Role.USER, parts=(Text.of(text),))
-    return RunRequest(owner=owner, agent="demo", message=message, prompt=text, task_id=task, context_id=context)
+    return RunRequest(
+        owner=owner,
+        agent="demo",
+        message=message,
+        prompt=text,
+        task_id=task,
+        context_id=context,
+        key=None if key is None else (key, text),
+    )
 
 
 @asynccontextmanager
 async def serving(
     agent: Agent,
-    store: MemoryTaskStore | None = None,
+    store: Store | None = None,
     *,
     timeout_s: float = 60,
     limits: Limits | None = None,
+    target: Target = Target(name="demo", adapter="scripted", target=""),
     direct_messages: bool = False,
+    clock: HandClock | None = None,
+    ids: str = "id",
 ) -> AsyncIterator[RunService]:
-    target = Target(name="demo", adapter="scripted", target="", timeout_s=timeout_s, direct_messages=direct_messages)
+    target = msgspec.structs.replace(target, timeout_s=timeout_s, direct_messages=direct_messages)
     service = RunService(
         store or MemoryTaskStore(),
         {"demo": Runtime(target, agent)},
-        clock=HandClock(),
-        new_id=counting_ids(),
+        clock=clock or HandClock(),
+        new_id=counting_ids(ids),
         limits=limits or Limits(cancel_grace_s=5),
     )
     async with asyncio.timeout(10), service:
@@ -96,14 +114,16 @@ class FlakyStore(MemoryTaskStore):
         self.creating: Gate | None = None
         self.saving: Gate | None = None
 
-    async def create(self, task: Task) -> None:
+    async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
         if self.creating is not None:
             await self.creating.wait()
         if self.away:
             raise BackendError
-        await super().create(task)
+        await super().create(task, turn=turn, key=key)
 
-    async def save(self, task: Task, *, expect: int) -> None:
+    async def save(
+        self, task: Task, *, expect: int, turn: Turn | None = None, key: IdempotencyKey | None = None
+    ) -> None:
         if self.saving is not None:
             await self.saving.wait()
         if self.away:
@@ -111,4 +131,4 @@ class FlakyStore(MemoryTaskStore):
             if self.refused == 3:
                 self.refused_often.set()
             raise BackendError
-        await super().save(task, expect=expect)
+        await super().save(task, expect=expect, turn=turn, key=key)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import msgspec
 import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
 
@@ -11,13 +12,15 @@ from llamon_agent.domain.events import AgentEvent, Complete, Delta
 from llamon_agent.domain.task import TaskState, answer_text
 from llamon_agent.runs.conductor import AGENT_BROKE
 from llamon_agent.runs.ports import Limits, Turn
-from llamon_agent.runs.service import LOST, RESTARTED
+from llamon_agent.runs.takeover import LOST
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 class Stubborn:
     """An agent that cannot be stopped before it wants to."""
+
+    recovers = False
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
@@ -37,6 +40,8 @@ class Stubborn:
         yield Complete(text="late")
 
     async def abandon(self, thread_id: str) -> None: ...
+
+    async def forget(self, thread_id: str) -> None: ...
 
 
 class Exits(ScriptedAgent):
@@ -160,12 +165,12 @@ async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCa
     async with serving(ScriptedAgent([gate, Complete(text="x")]), store) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        async with serving(ScriptedAgent(), store) as elsewhere:
-            await elsewhere.end_orphans()
+        elsewhere = msgspec.structs.replace(run.task, seq=7)
+        await store.save(elsewhere, expect=1)
         gate.open()
         with pytest.raises(Conflict):
             await run.settled(5)
-        assert status_text(await service.get("default", "demo", run.task.id)) == RESTARTED
+        assert await service.get("default", "demo", run.task.id) == elsewhere
     assert "could not be recorded" in caplog.text
 
 

@@ -23,16 +23,16 @@ from llamon_agent.domain.task import answer_text
 from llamon_agent.runs.hearing import hear_out
 from llamon_agent.runs.ports import Runtime, Target
 from llamon_agent.runs.recorder import Recorder
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.run import Run, Stop
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
 from llamon_agent.testing.scripted import ScriptedAgent, Step
 
 
-async def heard_out(script: Sequence[Step], run: Run, *, snapshot_every_s: float = 60) -> Outcome:
+async def heard_out(script: Sequence[Step], run: Run, *, snapshot_every_s: float = 60) -> Outcome | Stop:
     store = MemoryTaskStore()
     await store.create(run.live.task)
-    run.live.open_answer()
+    run.live.open_answer("answer-1")
     runtime = Runtime(Target(name="demo", adapter="scripted", target=""), ScriptedAgent(script))
     recorder = Recorder(store, clock=HandClock(), new_id=counting_ids())
     return await hear_out(run, turn_of(), runtime, recorder, snapshot_every_s=snapshot_every_s)

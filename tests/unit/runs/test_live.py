@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from tests.unit.runs.living import live_of, task_of
 
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, Gone
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
@@ -30,7 +30,7 @@ from llamon_agent.runs.live import LiveTask
 
 def hearing(*events: AgentEvent) -> LiveTask:
     live = live_of(task_of())
-    live.open_answer()
+    live.open_answer("answer-1")
     for event in events:
         live.hear(event)
     return live
@@ -101,10 +101,51 @@ async def test_what_is_recorded_is_told_and_counts_from_then_on() -> None:
 
 async def test_a_second_answer_has_an_id_of_its_own() -> None:
     live = hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-2", parts=(Text.of("x"),))))
-    live.open_answer()
+    live.open_answer("answer-3")
     live.hear(Delta(text="a"))
     task, _ = live.closing(Complete())
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer-2", "answer-3"]
+
+
+async def test_another_attempt_begins_its_answer_anew_in_the_same_place() -> None:
+    made = [Artifact(artifact_id=name, parts=(Text.of(name),)) for name in ("a", "answer-1", "b")]
+    live = live_of(msgspec.structs.replace(task_of(), artifacts=tuple(made)))
+    live.open_answer("answer-1")
+    assert live.snapshot().artifacts == tuple(made)
+    live.hear(Delta(text=""))
+    assert live.snapshot().artifacts == tuple(made)
+    for text in ("ne", "w", "!"):
+        live.hear(Delta(text=text))
+    task, _ = live.closing(Complete())
+    assert [answer_text([artifact]) for artifact in task.artifacts] == ["a", "new!", "b"]
+    pieces = [(update.parts[0].text, update.append) for update in live.broadcast.after(1)]  # type: ignore[union-attr]
+    assert pieces == [("ne", False), ("w", True)]
+
+
+@pytest.mark.parametrize(
+    ("end", "text"), [(Complete(text="half, and whole"), "half, and whole"), (Error(public="x"), "half")]
+)
+async def test_another_attempt_that_says_nothing_new_keeps_what_was_told(end: Outcome, text: str) -> None:
+    half = Artifact(artifact_id="answer-1", parts=(Text.of("half"),))
+    live = live_of(msgspec.structs.replace(task_of(), artifacts=(half,)))
+    live.open_answer("answer-1")
+    task, (update,) = live.closing(end)
+    assert answer_text(task.artifacts) == text
+    assert isinstance(update, ArtifactUpdate)
+    assert (update.append, update.last) == (True, True)
+
+
+async def test_what_another_process_has_recorded_replaces_all_and_skips_to_its_seq() -> None:
+    live = live_of(task_of(seq=1))
+    whole = Artifact(artifact_id="a", parts=(Text.of("x"),))
+    live.replaced(msgspec.structs.replace(task_of(seq=1_000), artifacts=(whole,)))
+    live.replaced(task_of(seq=999))
+    assert (live.snapshot().artifacts, live.saved_seq, live.broadcast.after(1_000)) == ((whole,), 1_000, [])
+    with pytest.raises(Gone):
+        live.broadcast.after(999)
+    artifact, status = live.catch_up()
+    assert isinstance(artifact, ArtifactUpdate)
+    assert (artifact.last, status.seq) == (False, 1_000)
 
 
 async def test_the_seeds_outcome_stands_beside_what_the_metadata_had() -> None:

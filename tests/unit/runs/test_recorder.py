@@ -21,7 +21,7 @@ class Desk:
 
     async def create(self, live: LiveTask) -> None:
         live.saved_seq = 0
-        await self.recorder.create(live)
+        await self.recorder.create(live, None)
 
     async def kept(self) -> Task:
         task = await self.store.get("ann", "demo", "t1")
@@ -40,7 +40,7 @@ async def test_a_state_is_kept_and_then_told() -> None:
 async def test_a_new_task_is_kept_once() -> None:
     desk, live = Desk(), live_of(task_of())
     await desk.create(live)
-    await desk.recorder.create(live)
+    await desk.recorder.create(live, None)
     assert (await desk.kept(), live.saved_seq) == (task_of(), 1)
 
 
@@ -86,7 +86,7 @@ async def test_a_record_that_has_changed_meanwhile_is_left_alone() -> None:
 async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_seq: int) -> None:
     desk, live = Desk(), live_of(task_of())
     await desk.create(live)
-    live.open_answer()
+    live.open_answer("answer-1")
     for text in ("a", "b"):
         live.hear(Delta(text=text))
     desk.store.away = away
@@ -98,7 +98,7 @@ async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_
 async def test_an_end_is_kept_with_the_whole_answer_and_only_once() -> None:
     desk, run = Desk(), run_of(task_of())
     await desk.create(run.live)
-    run.live.open_answer()
+    run.live.open_answer("answer-1")
     await desk.recorder.end(run, Complete(text="Hello"))
     await desk.recorder.end(run, Error(public="late"))
     kept = await desk.kept()

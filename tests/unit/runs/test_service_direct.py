@@ -22,8 +22,9 @@ from llamon_agent.domain.events import (
 from llamon_agent.domain.message import Data, Message, Role, Text
 from llamon_agent.domain.task import Artifact, Task, TaskState
 from llamon_agent.runs.conductor import AGENT_BROKE
-from llamon_agent.runs.ports import Limits, TaskQuery, Turn
-from llamon_agent.runs.service import STOPPED, RunService
+from llamon_agent.runs.ports import IdempotencyKey, Limits, TaskQuery, Turn
+from llamon_agent.runs.service import RunService
+from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 
@@ -36,7 +37,7 @@ async def listed(service: RunService) -> tuple[Task, ...]:
 
 
 def nothing_is_left(service: RunService) -> bool:
-    return not (len(service._live) or service._runs or service._lanes._lanes)
+    return not (len(service._under_way.live) or service._under_way.runs or service._under_way.lanes._lanes)
 
 
 @pytest.mark.parametrize("start", [[], [Started()]], ids=repr)
@@ -274,7 +275,7 @@ async def test_a_task_that_cannot_be_recorded_is_refused_and_its_run_stops(event
 
 async def test_a_store_that_breaks_leaves_no_caller_waiting() -> None:
     class Broken(MemoryTaskStore):
-        async def create(self, task: Task) -> None:
+        async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
             raise ZeroDivisionError
 
     async with serving(ScriptedAgent([Delta(text="a")]), Broken(), direct_messages=True) as service:

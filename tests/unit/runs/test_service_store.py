@@ -8,9 +8,9 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Snapshot
 from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.decisions import new_task
 from llamon_agent.runs.ports import Limits
-from llamon_agent.runs.service import LOST, RESTARTED, STOPPED
+from llamon_agent.runs.takeover import LOST
+from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
@@ -28,13 +28,21 @@ async def test_a_store_that_is_away_refuses_the_message_and_nothing_runs() -> No
 
 
 async def test_two_readers_of_a_lost_task_agree_on_its_end() -> None:
-    store = MemoryTaskStore()
-    await store.create(new_task(request(), "c1", TaskState.WORKING, task_id="t1", now_ms=1))
-    async with serving(ScriptedAgent(), store) as service:
-        reads = [service.get("default", "demo", "t1") for _ in range(3)]
+    store, gate = FlakyStore(), Gate()
+    agent = ScriptedAgent([gate, Complete(text="x")])
+    async with serving(agent, store, limits=Limits(record_again_s=())) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        store.away = True
+        gate.open()
+        await run.ended()
+        with pytest.raises(BackendError):
+            await service.get("default", "demo", run.task.id)
+        store.away = False
+        reads = [service.get("default", "demo", run.task.id) for _ in range(3)]
         first, *others = await asyncio.gather(*reads)
-    assert status_text(first) == LOST
-    assert others == [first, first]
+        assert status_text(await service.get("default", "demo", run.task.id)) == LOST
+    assert {task.seq for task in (first, *others)} <= {1, first.seq}
 
 
 async def test_a_snapshot_that_cannot_be_recorded_does_not_end_the_run() -> None:
@@ -70,20 +78,6 @@ async def test_stopping_the_edge_ends_every_run_and_its_streams() -> None:
     assert [type(event) for event in await heard(following)] == [Snapshot]
     with pytest.raises(BackendError):
         await service.submit_run(request())
-
-
-async def test_what_a_dead_process_left_working_fails_and_what_was_paused_waits_on() -> None:
-    store = MemoryTaskStore()
-    async with serving(ScriptedAgent([ASK]), store) as service:
-        asked = await paused(service, "c0")
-    left = new_task(request(), "c1", TaskState.WORKING, task_id="t1", now_ms=1)
-    await store.create(left)
-    async with serving(ScriptedAgent([Complete(text="again")]), store) as service:
-        await service.end_orphans()
-        ended = await service.get("default", "demo", "t1")
-        assert (ended.status.state, status_text(ended)) == (TaskState.FAILED, RESTARTED)
-        assert await service.get("default", "demo", asked.id) == asked
-        assert (await ask(service, context="c1")).status.state is TaskState.COMPLETED
 
 
 async def test_a_draining_edge_lets_its_runs_finish_and_takes_no_more() -> None:

@@ -45,7 +45,7 @@ async def test_a_pause_is_an_end_for_those_who_want_it(ends_at_pause: bool) -> N
 
 async def test_a_reader_that_fell_out_of_the_window_gets_all_as_it_is_now() -> None:
     live = live_of(task_of(), window_bytes=300)
-    live.open_answer()
+    live.open_answer("answer-1")
     subscription = reading(live)
     for _ in range(20):
         live.hear(Delta(text="x" * 50))

@@ -106,6 +106,18 @@ async def test_a_full_disk_fails_writes_until_there_is_room(connection: Recorded
     await writer.close()
 
 
+async def test_work_of_several_statements_shares_the_transaction_and_gives_what_it_returns(
+    writer: GroupedWriter, connection: Recorded
+) -> None:
+    def count_after_two(inner: sqlite3.Connection) -> int:
+        for number in (1, 2):
+            inner.execute(INSERT, {"id": number})
+        return kept(inner)
+
+    outcomes = await asyncio.gather(writer.write(INSERT, {"id": 7}), writer.work(count_after_two))
+    assert (list(outcomes), connection.commits) == ([True, 3], 1)
+
+
 async def test_a_cancelled_caller_leaves_the_group_alone(writer: GroupedWriter) -> None:
     cancelled = asyncio.create_task(writer.write(INSERT, {"id": 1}))
     other = asyncio.create_task(writer.write(INSERT, {"id": 2}))

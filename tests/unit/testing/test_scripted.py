@@ -84,3 +84,9 @@ async def test_abandoned_threads_are_remembered() -> None:
     agent = ScriptedAgent()
     await agent.abandon("thread-1")
     assert agent.abandoned == ["thread-1"]
+
+
+async def test_forgotten_threads_are_remembered() -> None:
+    agent = ScriptedAgent()
+    await agent.forget("thread-1")
+    assert agent.forgotten == ["thread-1"]

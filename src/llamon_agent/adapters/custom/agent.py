@@ -23,6 +23,7 @@ from llamon_agent.adapters.custom.results import event_of
 from llamon_agent.adapters.custom.signature import read_signature
 from llamon_agent.adapters.prefill import PrefillToLc
 from llamon_agent.adapters.prompts import text_prompt
+from llamon_agent.adapters.steps import with_its_steps
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
 from llamon_agent.domain.message import Data, Message
@@ -45,6 +46,9 @@ def entry_of(target: object) -> Callable[..., object]:
 
 class CustomAgent:
     """An `Agent` that calls a function of somebody else's. Raises: ConfigError: see `entry_of`, `read_signature`."""
+
+    recovers = False
+    """How far its code had come, only it knows."""
 
     def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = lambda: uuid4().hex) -> None:
         self._function = entry_of(target)
@@ -73,6 +77,10 @@ class CustomAgent:
     async def abandon(self, thread_id: str) -> None:
         """Nothing to drop: the next turn of a custom agent is a plain call."""
 
+    async def forget(self, thread_id: str) -> None:
+        """Forget that the thread was ever seen; what its code remembers is its own affair. See runs.ports.Agent."""
+        self._seen.forget(thread_id)
+
     def _call(self, turn: Turn, prefill: Sequence[Message]) -> Callable[[], object]:
         offers = {
             "answer": _answer_of(turn) if turn.answers else None,
@@ -93,9 +101,9 @@ class CustomAgent:
     async def _events(self, call: Callable[[], object]) -> AsyncGenerator[AgentEvent]:
         """The call's events. Raises: AgentError, the author's own or ours around whatever else the code raises."""
         try:
-            async with aclosing(outputs_of(call, on_loop=self._on_loop)) as outputs:
+            async with aclosing(with_its_steps(outputs_of(call, on_loop=self._on_loop))) as outputs:
                 async for output in outputs:
-                    if (event := event_of(output, new_id=self._new_id())) is not None:
+                    if (event := event_of(output, new_id=self._new_id)) is not None:
                         yield event
         except AgentError:
             raise

@@ -6,13 +6,12 @@ in the loop's pool, where a few calls that hang would starve everyone, and which
 Rules of the thread:
 - It and the loop take turns: the function goes on only when its last chunk is used up. So an agent that asks and is not
   answered yet does not go on behind its question.
-- A thread cannot be stopped. One whose turn is cancelled while it computes is left behind with a warning; what it says
-  later is not heard, and it stops at its next chunk.
+- A thread cannot be stopped. A turn that is cancelled ends when its function has come to its next chunk or to its end,
+  and the function does not go on behind that. A second cancel leaves the thread behind: what it says is not heard.
 """
 
 import asyncio
 import inspect
-import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterator
 from contextlib import aclosing
@@ -20,8 +19,6 @@ from contextvars import copy_context
 from typing import Any
 
 from llamon_agent.adapters.custom.results import Chunk, Output, Result
-
-_log = logging.getLogger(__name__)
 
 
 def runs_on_loop(function: Callable[..., object]) -> bool:
@@ -72,7 +69,7 @@ async def _in_thread(call: Callable[[], object]) -> AsyncGenerator[Output]:
         while (output := await turn.next_output()) is not None:
             yield output
     finally:
-        turn.leave()
+        await turn.leave()
 
 
 class _ThreadTurn:
@@ -83,53 +80,60 @@ class _ThreadTurn:
         self._loop = asyncio.get_running_loop()
         self._outputs: asyncio.Queue[Output | BaseException | None] = asyncio.Queue()
         self._wanted = threading.Semaphore(0)
-        self._left = False
+        self._left = threading.Event()
+        self._ended = asyncio.Event()
         threading.Thread(target=copy_context().run, args=(self._work,), name="llamon-agent-call", daemon=True).start()
 
     async def next_output(self) -> Output | None:
         """What the function gives next; None when it is done. Raises what the function raises."""
         self._wanted.release()
-        try:
-            output = await self._outputs.get()
-        except asyncio.CancelledError:
-            _log.warning(
-                "a synchronous agent was cancelled; its thread is left to end by itself, its output is ignored"
-            )
-            raise
+        output = await self._outputs.get()
         if isinstance(output, BaseException):
             raise output
         return output
 
-    def leave(self) -> None:
-        """Want nothing more; a thread that waits to be asked goes home."""
-        self._left = True
+    async def leave(self) -> None:
+        """Want nothing more, and wait until the thread has gone home."""
+        self._want_nothing()
+        await self._ended.wait()
+
+    def _want_nothing(self) -> None:
+        self._left.set()
         self._wanted.release()
 
     def _work(self) -> None:
         try:
             self._wanted.acquire()
-            self._hand_over_all(self._call())
+            if not self._left.is_set():
+                self._hand_over_all(self._call())
             last = None
         except BaseException as exc:  # noqa: BLE001 -- raised again on the other side, by next_output
             last = exc
-        self._hand_over(last)
+        self._tell(self._end, last)
 
     def _hand_over_all(self, made: object) -> None:
         if not isinstance(made, Iterator):
-            self._hand_over(Result(made))
+            self._tell(self._outputs.put_nowait, Result(made))
             return
         try:
+            if self._left.is_set():
+                return
             for value in made:
-                self._hand_over(Chunk(value))
+                self._tell(self._outputs.put_nowait, Chunk(value))
                 self._wanted.acquire()
-                if self._left:
+                if self._left.is_set():
                     return
         finally:
             if isinstance(made, Generator):
                 made.close()
 
-    def _hand_over(self, output: Output | BaseException | None) -> None:
+    def _end(self, last: BaseException | None) -> None:
+        self._outputs.put_nowait(last)
+        self._ended.set()
+
+    def _tell(self, how: Callable[[Any], None], what: Output | BaseException | None) -> None:
+        """Say something to the loop, from the thread."""
         try:
-            self._loop.call_soon_threadsafe(self._outputs.put_nowait, output)
+            self._loop.call_soon_threadsafe(how, what)
         except RuntimeError:  # the loop is closed; nobody listens any more
-            self.leave()
+            self._want_nothing()

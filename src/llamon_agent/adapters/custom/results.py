@@ -27,6 +27,7 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Text, sound
 from llamon_agent.domain.task import Artifact
+from llamon_agent.runs.ports import NewId
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -44,10 +45,10 @@ class Result(msgspec.Struct, frozen=True):
 Output = Chunk | Result
 
 
-def event_of(output: Output, *, new_id: str) -> AgentEvent | None:
+def event_of(output: Output, *, new_id: NewId) -> AgentEvent | None:
     """What an output says; None if nothing.
 
-    Shape:  new_id names the artifact or the question that may come of it.
+    Shape:  new_id names the artifact or the question that may come of it; most outputs need none.
     Raises: AgentError: a value that is not JSON and no other thing we know, or an artifact that is not valid.
     """
     value = output.value
@@ -63,7 +64,7 @@ def event_of(output: Output, *, new_id: str) -> AgentEvent | None:
         return event
     if (text := _text_of(value)) is not None:
         return _said(text, whole=isinstance(output, Result))
-    return ArtifactMade(artifact=Artifact(artifact_id=new_id, parts=(Data(data=json_of(value)),)))
+    return ArtifactMade(artifact=Artifact(artifact_id=new_id(), parts=(Data(data=json_of(value)),)))
 
 
 def _said(text: str, *, whole: bool) -> AgentEvent | None:
@@ -72,18 +73,18 @@ def _said(text: str, *, whole: bool) -> AgentEvent | None:
     return Delta(text=text) if text else None  # models stream empty chunks around tool calls and thoughts
 
 
-def _event_of_mapping(value: object, new_id: str) -> AgentEvent | None:
+def _event_of_mapping(value: object, new_id: NewId) -> AgentEvent | None:
     match value:
         case {"delta": str(text), **rest} if not rest:
             return Delta(text=text)
         case {"progress": str(text), **rest} if not rest:
             return Progress(text=text)
         case {"interrupt": asked, **rest} if not rest:
-            return Interrupt.of(json_of(asked), new_id)
+            return Interrupt.of(json_of(asked), new_id())
         case {"auth": asked, **rest} if not rest:
-            return Interrupt.of(json_of(asked), new_id, auth=True)
+            return Interrupt.of(json_of(asked), new_id(), auth=True)
         case {"artifact": made, **rest} if not rest:
-            return read_artifact(made, new_id=new_id)
+            return read_artifact(made, new_id=new_id())
         case {"reply": said, **rest} if not rest:
             return _reply_of(said)
         case {"reject": str(reason), **rest} if not rest:

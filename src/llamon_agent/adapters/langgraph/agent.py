@@ -8,26 +8,30 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from traceback import walk_tb
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import Answer, ask
+from llamon_agent.adapters.langgraph.recovery import Finished, Past, decide_again, past_of
 from llamon_agent.adapters.langgraph.speech import Speech
 from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapping, outcome_of_run
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
-from llamon_agent.adapters.langgraph.turns import Call, Say, decide_turn
+from llamon_agent.adapters.langgraph.turns import Call, Go, Say, decide_turn
+from llamon_agent.adapters.langgraph.whole_writes import save_whole_writes_only
 from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt
+from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import Turn
@@ -63,6 +67,7 @@ class LangGraphAgent:
         window_size: int | None = None,
     ) -> None:
         separate_tool_calls(graph)
+        save_whole_writes_only(graph)
         self._graph = graph
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
@@ -73,6 +78,12 @@ class LangGraphAgent:
         """What it drives."""
         return self._graph
 
+    @property
+    def recovers(self) -> bool:
+        """Whether its threads outlive the process. See runs.ports.Agent."""
+        checkpointer = self._graph.checkpointer
+        return bool(checkpointer) and not isinstance(checkpointer, InMemorySaver)
+
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
         call = Call(
@@ -81,16 +92,21 @@ class LangGraphAgent:
             prefill=self._prefill_to_lc(turn.prefill) if turn.prefill else (),
             received=turn.history_received,
             answer=Answer.of(turn.message, turn.prompt) if turn.answers else None,
+            answer_id=turn.answer_id,
         )
         config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
-        return self._take(Thread(self._graph, config), call)
+        thread = Thread(self._graph, config)
+        return self._take(thread, call) if turn.attempt == 1 else self._take_again(thread, call, turn)
 
     async def abandon(self, thread_id: str) -> None:
-        """Drop the pending question of a thread. See runs.ports.Agent."""
-        thread = Thread(self._graph, thread_config(thread_id))
+        """Put a thread right that nobody goes on with. See runs.ports.Agent."""
         with _agent_errors():
-            if (await thread.read()).questions:
-                await thread.repair()
+            await Thread(self._graph, thread_config(thread_id)).repair()
+
+    async def forget(self, thread_id: str) -> None:
+        """Delete a thread. See runs.ports.Agent."""
+        with _agent_errors():
+            await Thread(self._graph, thread_config(thread_id)).delete()
 
     async def invoke(
         self, prompt: str, *, thread_id: str, prefill_messages: Sequence[BaseMessage] | None = None
@@ -155,31 +171,77 @@ class LangGraphAgent:
         if resume is not msgspec.UNSET:
             answer = Answer(text=resume) if isinstance(resume, str) else Answer(data=(resume,))
         seeds = prefill or ()
-        call = Call(prompt, message_id=uuid4().hex, prefill=seeds, received=len(seeds), answer=answer)
-        return self._take(Thread(self._graph, thread_config(thread_id)), call)
+        new_id = uuid4().hex
+        call = Call(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
+        return self._mended(Thread(self._graph, thread_config(thread_id)), call)
+
+    async def _mended(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
+        """A call of somebody who knows no `abandon`: closed in the middle, it puts its thread right itself.
+
+        Being closed once the last event is out leaves a pause as it is.
+        """
+        has_ended = False
+        try:
+            async with aclosing(self._take(thread, call)) as events:
+                async for event in events:
+                    has_ended = isinstance(event, AgentEnding)
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            if not has_ended:
+                await self._repair_after_stop(thread)
+            raise
 
     async def _take(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
-        """The one path of every call. Being closed once the last event is out leaves a pause as it is."""
+        """A call from its begin on."""
         state = await self._read(thread)
         plan = decide_turn(call, state, self._mapping, self._window_size)
+        async with aclosing(self._carried_out(thread, call, plan)) as events:
+            async for event in events:
+                yield event
+
+    async def _take_again(self, thread: Thread, call: Call, turn: Turn) -> AsyncGenerator[AgentEvent]:
+        """What is left of a turn whose process has died in the middle of it."""
+        with _agent_errors():
+            past = await past_of(thread, turn.task_id)
+            state = await thread.read()
+        plan: Go | Say | Finished | None = None
+        if past is not None:
+            plan = decide_again(call, self._begun(call, past), state, past, turn.asked)
+        again = self._take(thread, call) if plan is None else self._carried_out(thread, call, plan, past)
+        async with aclosing(again) as events:
+            async for event in events:
+                yield event
+
+    def _begun(self, call: Call, past: Past) -> Started:
+        """How a turn was begun, as far as a new message was."""
+        first = replace(call, answer=None)
+        return decide_turn(first, past.as_it_was(), self._mapping, self._window_size).started
+
+    async def _carried_out(
+        self, thread: Thread, call: Call, plan: Go | Say | Finished, past: Past | None = None
+    ) -> AsyncGenerator[AgentEvent]:
+        """The one path of every call: what was decided, done and told."""
+        yield plan.started
         if isinstance(plan, Say):
             if plan.drops_pause:
                 with _agent_errors():
                     await thread.repair()
-            yield plan.started
             yield plan.ending
+            return
+        if isinstance(plan, Finished):
+            assert past is not None  # else nobody would know
+            for told in _ending_of(outcome_of_run(self._mapping, past.before_for(past.after), past.after), call):
+                yield told
             return
         speech = Speech()
         try:
-            yield plan.started
             async with aclosing(thread.stream(plan.given)) as chunks:
                 async for chunk in chunks:
                     for event in speech.hear(chunk):
                         yield event
-            last = await self._last_events(thread, speech)
-        except (asyncio.CancelledError, GeneratorExit):
-            await self._repair_after_stop(thread)
-            raise
+            if past is not None:
+                speech.before = past.before_for(speech.after)
+            last = await self._last_events(thread, speech, call)
         except Exception as exc:  # the graph's own code, which may raise anything
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
@@ -197,7 +259,7 @@ class LangGraphAgent:
                 state = await thread.read()
             return state
 
-    async def _last_events(self, thread: Thread, speech: Speech) -> list[AgentEvent]:
+    async def _last_events(self, thread: Thread, speech: Speech, call: Call) -> list[AgentEvent]:
         """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
@@ -206,8 +268,7 @@ class LangGraphAgent:
             raise _Unfinished
         if speech.interrupted:
             raise _NoMemory
-        outcome = outcome_of_run(self._mapping, speech.before, speech.after)
-        return [*_artifacts(outcome), Complete(text=outcome.text)]
+        return list(_ending_of(outcome_of_run(self._mapping, speech.before, speech.after), call))
 
     async def _repair_after_stop(self, thread: Thread) -> None:
         """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
@@ -217,12 +278,17 @@ class LangGraphAgent:
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
 
 
-def _artifacts(outcome: Outcome) -> Iterator[ArtifactMade]:
-    """Each file of the answer under its name, and its structured response."""
-    for file in outcome.files:
-        yield artifact_made(Artifact(artifact_id=uuid4().hex, parts=(file,), name=file.filename))
+def _ending_of(outcome: Outcome, call: Call) -> Iterator[ArtifactMade | Complete]:
+    """What a run has come to: each file of the answer under its name, its structured response, and its text.
+
+    Shape: artifacts are called after the answer, so that a run that tells them once more replaces them.
+    """
+    for number, file in enumerate(outcome.files, 1):
+        yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
     if outcome.data is not msgspec.UNSET:
-        yield artifact_made(Artifact(artifact_id=uuid4().hex, parts=(Data(data=outcome.data),), name=STRUCTURED))
+        artifact_id = f"{call.answer_id}-{STRUCTURED}"
+        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=outcome.data),), name=STRUCTURED))
+    yield Complete(text=outcome.text)
 
 
 @contextmanager

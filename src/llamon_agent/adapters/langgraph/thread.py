@@ -1,19 +1,23 @@
 """One LangGraph thread: what is saved of it, what it waits for, and how it is put right.
 
-Theory. A thread's checkpoint says which nodes are next. That alone does not say why: it may be paused by `interrupt()`,
-be stopped at a static breakpoint, have crashed, have lost its process, or have been written from outside. So:
+Theory. A thread's checkpoint says which step is next: its tasks, some of which may have ended, as what a node writes is
+saved before the step is. That alone does not say why: the thread may be paused by `interrupt()`, be stopped at a static
+breakpoint, have crashed, have lost its process, or have been written from outside. So:
 
 - a pause is a pending interrupt, or a next node at which the graph declares a breakpoint and which has not failed;
-- anything else that is next is left over from a run that never ended, and is cleared before the thread is used again;
+- any other step is left over from a run that never ended: it is taken up by who goes on with that run, and cleared before
+  the thread is used for anything else;
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
@@ -21,6 +25,7 @@ from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
 from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
+from llamon_agent.adapters.steps import with_its_steps
 from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]
@@ -38,7 +43,8 @@ _MAX_CLEARINGS = 4
 class ThreadState:
     """What is saved of a thread, as far as a turn needs it.
 
-    Shape: unfinished says that nodes are next though nothing waits for an answer.
+    Shape: unfinished says that a step is not over though nothing waits for an answer: nodes of it are next, or all of
+           them have ended and what they wrote is not yet part of the state.
     """
 
     exists: bool = False
@@ -72,7 +78,7 @@ class Thread:
             exists=snapshot.metadata is not None,
             messages=messages_in(snapshot.values),
             questions=questions,
-            unfinished=bool(snapshot.next) and not questions,
+            unfinished=bool(snapshot.tasks) and not questions,
         )
 
     def stream(self, given: dict[str, Any] | Command[Any] | None) -> AsyncGenerator[Any]:
@@ -80,13 +86,25 @@ class Thread:
 
         Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
 
-        Durability stays "async", LangGraph's own choice: a step is saved while the next one runs, all of it is saved
-        before the stream ends, and a killed process loses at most its last step, which the next turn clears. "sync"
-        would make every step wait for the disk, "exit" would lose a whole run.
+        Durability is "sync": a step is saved before the next one begins, so that a step which has ended is not done again
+        by who goes on after a crash. LangGraph's own choice, "async", saves a step while the next one runs, and a process
+        that dies then has begun two steps of which none is saved.
         """
-        return self.graph.astream(  # type: ignore[return-value]
-            given, self.config, stream_mode=STREAM_MODES, subgraphs=True
+        chunks = self.graph.astream(
+            given,
+            self.config,
+            stream_mode=STREAM_MODES,
+            subgraphs=True,
+            durability="sync" if self.is_saved else None,
         )
+        return with_its_steps(chunks)  # type: ignore[arg-type]
+
+    async def delete(self) -> None:
+        """Delete all that is saved of it, its subgraphs' part too; a checkpointer that cannot delete keeps it."""
+        checkpointer = self.graph.checkpointer
+        if isinstance(checkpointer, BaseCheckpointSaver):
+            with suppress(NotImplementedError):
+                await checkpointer.adelete_thread(self.config["configurable"]["thread_id"])
 
     async def repair(self) -> None:
         """Leave the thread with nothing next, nothing asked, and a history that a provider accepts.
@@ -116,7 +134,7 @@ class Thread:
     async def _repair(self, config: RunnableConfig, graph: Graph) -> None:
         snapshot = await self.graph.aget_state(config)
         for _ in range(_MAX_CLEARINGS):
-            if not (snapshot.next or snapshot.interrupts):
+            if not (snapshot.tasks or snapshot.interrupts):
                 break
             await self.graph.aupdate_state(config, None, as_node=END)
             snapshot = await self.graph.aget_state(config)

@@ -32,7 +32,8 @@ class Call:
     """One call, from whichever method of the agent.
 
     Shape: message_id is what the current message should be called in the thread; received counts the turns of history
-           that came, of which prefill may be seeded; answer is set where this answers a question.
+           that came, of which prefill may be seeded; answer is set where this answers a question; answer_id is what the
+           answer's text is called, and its files after it.
     """
 
     content: str | list[str | Block]
@@ -40,6 +41,7 @@ class Call:
     prefill: Sequence[BaseMessage] = ()
     received: int = 0
     answer: Answer | None = None
+    answer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

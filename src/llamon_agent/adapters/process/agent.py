@@ -47,6 +47,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 class ProcessAgent:
     """An `Agent` that runs a command for each turn."""
 
+    recovers = False
+
     def __init__(self, command: Command, *, new_id: NewId = lambda: uuid4().hex) -> None:
         self._command = command
         self._new_id = new_id
@@ -73,6 +75,10 @@ class ProcessAgent:
 
     async def abandon(self, thread_id: str) -> None:
         """Nothing to drop: the process that asked has ended, and the next turn is a new one."""
+
+    async def forget(self, thread_id: str) -> None:
+        """Forget that the thread was ever seen. See runs.ports.Agent."""
+        self._seen.forget(thread_id)
 
     def _output(self, turn: Turn) -> Output:
         return JsonLinesOutput(turn.task_id, self._new_id) if self._command.output == "jsonl" else TextOutput()

@@ -52,10 +52,12 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
     def caller(self, scope: Scope, headers: Headers) -> Caller:
         """Who calls, and what the headers and the query say. Raises: Unauthenticated."""
+        key = headers.get(b"idempotency-key")
         return Caller(
             principal=self.auth.principal(headers.get(b"authorization")),
             version=version_of(scope, headers),
             last_event_id=headers.get(b"last-event-id", b"").decode("latin-1") or None,
+            idempotency_key=None if key is None else key.decode("latin-1"),
             extensions=_extensions(headers),
             base_url=lambda: self._base_url(scope, headers),
         )
@@ -92,8 +94,18 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
             raise BadRequest(f"The body is larger than {self.max_body_bytes} bytes.")
 
     def _base_url(self, scope: Scope, headers: Headers) -> str:
-        texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
-        return public_base(texts, configured=self.public_url, trusted=self.trusted, scheme=scope.get("scheme", "http"))
+        return base_url_of(scope, headers, configured=self.public_url, trusted=self.trusted)
+
+
+def base_url_of(scope: Scope, headers: Headers, *, configured: str | None, trusted: bool) -> str:
+    """The address that a caller knows this server by, without a slash at its end; see `card.public_base`."""
+    texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+    return public_base(texts, configured=configured, trusted=trusted, scheme=scope.get("scheme", "http"))
+
+
+def base_url_headers(*, trusted: bool) -> tuple[str, ...]:
+    """The headers that this address depends on, for a cache to know."""
+    return ("Host", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Prefix") if trusted else ("Host",)
 
 
 def read_headers(scope: Scope) -> Headers:
@@ -102,8 +114,14 @@ def read_headers(scope: Scope) -> Headers:
     Source: RFC 9110 §5.2.
     """
     headers: Headers = {}
+    again: dict[bytes, list[bytes]] = {}  # joined at the end, as a caller may send very many of one name
     for name, value in scope["headers"]:
-        headers[name] = headers[name] + b", " + value if name in headers else value
+        if name in headers:
+            again.setdefault(name, [headers[name]]).append(value)
+        else:
+            headers[name] = value
+    for name, values in again.items():
+        headers[name] = b", ".join(values)
     return headers
 
 

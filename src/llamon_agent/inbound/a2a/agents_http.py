@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from llamon_agent.inbound.a2a.card import public_base
+from llamon_agent.inbound.a2a.admission import base_url_headers, base_url_of, read_headers
 from llamon_agent.inbound.a2a.card_http import PREFLIGHT
 
 LIST_PATH = "/agents"
@@ -24,6 +24,7 @@ _SHARED = {
     "cache-control": "no-cache",
     "x-content-type-options": "nosniff",
 }
+_VARY = f"Accept, {', '.join(base_url_headers(trusted=True))}"
 _STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}dd{margin:0 0 1rem}"
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -91,9 +92,8 @@ async def _unknown(request: Request) -> Response:
 
 
 def _entries(site: AgentsSite, request: Request) -> list[_Entry]:
-    base_url = public_base(
-        request.headers, configured=site.public_url, trusted=site.trusted, scheme=request.scope.get("scheme", "http")
-    )
+    headers = read_headers(request.scope)
+    base_url = base_url_of(request.scope, headers, configured=site.public_url, trusted=site.trusted)
     return [
         _Entry(
             name=agent.name,
@@ -130,4 +130,4 @@ def _html(entries: Sequence[_Entry]) -> str:
 
 
 def _response(content: str | bytes, media_type: str, extra: dict[str, str] | None = None) -> Response:
-    return Response(content, media_type=media_type, headers={**_SHARED, "vary": "Accept, Host", **(extra or {})})
+    return Response(content, media_type=media_type, headers={**_SHARED, "vary": _VARY, **(extra or {})})

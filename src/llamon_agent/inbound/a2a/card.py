@@ -17,6 +17,7 @@ A 1.0 card holds no value that ProtoJSON would leave out, so that it is what a s
 import hashlib
 import re
 from collections.abc import Mapping
+from ipaddress import IPv6Address
 from typing import Any, Literal
 
 import msgspec
@@ -200,8 +201,11 @@ _REQUIRED_03: Json = {"security": [{_BEARER: []}]}
 
 # Where the agent is.
 
-_HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,255}|\[[A-Fa-f0-9:.]{2,45}\])(?::\d{1,5})?", re.ASCII)
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
+_HOST = re.compile(
+    r"(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[(?P<ipv6>[A-Fa-f0-9:.]+)\])(?::(?P<port>\d{1,5}))?", re.ASCII
+)
+_PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+", re.ASCII)
+_MAX_HOST_CHARS = 255
 _UNKNOWN_HOST = "localhost"
 
 
@@ -211,16 +215,18 @@ def public_base(headers: Mapping[str, str], *, configured: str | None, trusted: 
     Shape: headers by lower-case names; scheme is the connection's. `configured` wins. Else the Host header names the
            host, and X-Forwarded-Proto, -Host and -Prefix count only where the proxy in front is `trusted`. A value that
            could be more than a host, a scheme or a path is passed over: nothing of a caller's making gets into a card.
+           Headers that came several times are joined, in their order.
     """
     if configured:
         return configured.rstrip("/")
-    host = _matching(_HOST, headers.get("host")) or _UNKNOWN_HOST
+    host = _host(headers.get("host")) or _UNKNOWN_HOST
     if not trusted:
         return f"{scheme}://{host}"
-    host = _matching(_HOST, _forwarded(headers, "x-forwarded-host")) or host
+    host = _host(_forwarded(headers, "x-forwarded-host")) or host
     proto = (_forwarded(headers, "x-forwarded-proto") or "").lower()
-    prefix = _matching(_PREFIX, (_forwarded(headers, "x-forwarded-prefix") or "").rstrip("/")) or ""
-    return f"{proto if proto in ('http', 'https') else scheme}://{host}{prefix}"
+    prefix = (_forwarded(headers, "x-forwarded-prefix") or "").rstrip("/")
+    way = proto if proto in ("http", "https") else scheme
+    return f"{way}://{host}{prefix if _PREFIX.fullmatch(prefix) else ''}"
 
 
 def _forwarded(headers: Mapping[str, str], name: str) -> str | None:
@@ -229,5 +235,14 @@ def _forwarded(headers: Mapping[str, str], name: str) -> str | None:
     return None if value is None else value.rsplit(",", 1)[-1].strip()
 
 
-def _matching(pattern: re.Pattern[str], value: str | None) -> str | None:
-    return value if value is not None and pattern.fullmatch(value) else None
+def _host(value: str | None) -> str | None:
+    """A value that is a host, with or without a port, and can be part of any URL; else None."""
+    found = _HOST.fullmatch(value) if value and len(value) <= _MAX_HOST_CHARS else None
+    if found is None or int(found["port"] or 1) not in range(1, 65536):
+        return None
+    try:
+        if found["ipv6"]:
+            IPv6Address(found["ipv6"])
+    except ValueError:
+        return None
+    return value

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from llamon_agent.inbound.a2a.card import JWKS_PATH, Flavour, etag, public_base
+from llamon_agent.inbound.a2a.admission import base_url_headers, base_url_of, read_headers, version_of
+from llamon_agent.inbound.a2a.card import JWKS_PATH, Flavour, etag
 from llamon_agent.inbound.a2a.card_site import Cards, CardSite
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def card_routes(site: CardSite, *, under: str) -> list[BaseRoute]:
     cards = Cards(site)
 
     async def current(request: Request) -> Response:
-        version = request.headers.get("a2a-version") or request.query_params.get("A2A-Version") or ""
-        return _card(request, site, cards, "1.0" if _IS_10.fullmatch(version.strip()) else "hybrid")
+        version = version_of(request.scope, read_headers(request.scope)) or ""
+        return _card(request, site, cards, "1.0" if _IS_10.fullmatch(version.strip()) else site.plain)
 
     async def old(request: Request) -> Response:
         return _card(request, site, cards, "0.3")
@@ -58,11 +59,11 @@ def jwks_route(signer: Signer) -> BaseRoute:
 
 
 def _card(request: Request, site: CardSite, cards: Cards, flavour: Flavour) -> Response:
-    scheme = request.scope.get("scheme", "http")
-    base_url = public_base(request.headers, configured=site.public_url, trusted=site.trusted, scheme=scheme)
+    headers = read_headers(request.scope)
+    base_url = base_url_of(request.scope, headers, configured=site.public_url, trusted=site.trusted)
     card = cards.card(base_url, flavour)
-    headers = {"last-modified": formatdate(site.started_s, usegmt=True), "vary": _vary(site)}
-    return _public(request, card.body, card.etag, media_type="application/json", extra=headers)
+    told = {"last-modified": formatdate(site.started_s, usegmt=True), "vary": _vary(site)}
+    return _public(request, card.body, card.etag, media_type="application/json", extra=told)
 
 
 def _public(request: Request, body: bytes, tag: str, *, media_type: str, extra: Mapping[str, str] = {}) -> Response:
@@ -76,15 +77,14 @@ def _public(request: Request, body: bytes, tag: str, *, media_type: str, extra: 
         "etag": tag,
         **extra,
     }
-    if _has(tag, request.headers.get("if-none-match", "")):
+    if _has(tag, read_headers(request.scope).get(b"if-none-match", b"").decode("latin-1")):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
 
 
 def _vary(site: CardSite) -> str:
     """Which request headers the card depends on."""
-    forwarded = ", X-Forwarded-Proto, X-Forwarded-Host, X-Forwarded-Prefix" if site.trusted else ""
-    return "A2A-Version, Host" + forwarded
+    return f"A2A-Version, {', '.join(base_url_headers(trusted=site.trusted))}"
 
 
 def _has(tag: str, if_none_match: str) -> bool:

@@ -45,7 +45,8 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: path takes the agent's JSON-RPC calls, and begins its REST paths with `rest`; public_url is the address that
            callers use, None to go by the Host header; trusted says that a proxy of ours sets X-Forwarded-*; grpc is
-           None for cards without it, signer for cards that are not signed.
+           None for cards without it, signer for cards that are not signed; plain is what those get at the well-known
+           place who ask for no version.
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
     """
 
@@ -57,6 +58,7 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     rest: bool = False
     grpc: GrpcPort | None = None
     signer: Signer | None = None
+    plain: Flavour = "hybrid"
 
 
 class Cards:

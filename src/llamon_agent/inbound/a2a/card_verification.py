@@ -71,7 +71,7 @@ def verify(card: Json, signature: Signature, keys: Iterable[Mapping[str, Any]]) 
         return Verdict(finding=Finding.UNKNOWN_KEY)
     try:
         return _over_any_form(card, signature, named)
-    except NotCanonical:
+    except (NotCanonical, RecursionError):  # a card that nests deeper than can be followed
         return Verdict(finding=Finding.BROKEN)
 
 

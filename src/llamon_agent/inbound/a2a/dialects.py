@@ -87,3 +87,10 @@ def _asked(version_header: str | None) -> Dialect | None:
 def _echo(method: str) -> str:
     """A method's name as the caller wrote it, as far as it is worth showing."""
     return repr(method if len(method) <= _LONGEST_ECHO else method[:_LONGEST_ECHO] + "...")
+
+
+def reads_errors_from_streams(method: str) -> bool:
+    """Whether callers of a method expect a stream whatever comes of it: 0.x clients take no plain answer there, and
+    1.0's do.
+    """
+    return method in ("message/stream", "tasks/resubscribe")

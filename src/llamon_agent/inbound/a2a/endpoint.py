@@ -43,7 +43,7 @@ from llamon_agent.inbound.a2a.operations import (
 from llamon_agent.inbound.a2a.paging import page_of, read_token, write_token
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
 from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.streaming import Spoken, Stream, Telling
+from llamon_agent.inbound.a2a.streaming import Single, Stream, Telling, Told
 from llamon_agent.runs.ports import TaskQuery
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -61,13 +61,15 @@ _LARGE_BYTES = 128 * 1024
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls, and what the transport says beside the request.
 
-    Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, both as sent;
-           extensions are the URIs that the caller supports; base_url gives the address at which it knows this server.
+    Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, idempotency_key the
+           header of that name, each as sent; extensions are the URIs that the caller supports; base_url gives the
+           address at which it knows this server.
     """
 
     principal: Principal = Principal()
     version: str | None = None
     last_event_id: str | None = None
+    idempotency_key: str | None = None
     extensions: frozenset[str] = frozenset()
     base_url: Callable[[], str] = str
 
@@ -87,7 +89,7 @@ class Result(msgspec.Struct, frozen=True):
     extensions: tuple[str, ...] = ()
 
 
-Reply = Result | Stream | Spoken | Refused
+Reply = Result | Stream | Single | Refused
 
 ExtendedCards = Callable[[str, Dialect], bytes]
 """The card for authenticated callers, for a base URL and in a dialect's shape."""
@@ -113,7 +115,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's card promises, and its endpoint keeps.
 
     Shape: extensions are the URIs that the agent supports, and whether each is required; extended_card is None where
-           there is none; tenants are those whose tasks it keeps apart, `*` any.
+           there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that messages with
+           one id are one message.
     """
 
     artifacts: Artifacts = Artifacts.AUTO
@@ -122,6 +125,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     extensions: Mapping[str, bool] = {}
     extended_card: ExtendedCards | None = None
     tenants: frozenset[str] = frozenset()
+    by_message_id: bool = False
 
 
 class Endpoint:
@@ -188,7 +192,7 @@ class Endpoint:
         extensions = self._activated(caller)
         match operation:
             case SendMessage():
-                run = await self._submit(operation, owner, size_bytes)
+                run = await self._submit(operation, owner, caller.idempotency_key, size_bytes)
                 if operation.stream:
                     return self._follow_run(run, operation, dialect, extensions)
                 body = await self._sent(run, operation, dialect, waits=asked.waits)
@@ -220,12 +224,20 @@ class Endpoint:
 
     # --- messages and streams ---------------------------------------------------------------------------------------
 
-    async def _submit(self, operation: SendMessage, owner: str, size_bytes: int) -> Run:
+    async def _submit(self, operation: SendMessage, owner: str, key: str | None, size_bytes: int) -> Run:
         if operation.stream and not self._traits.streaming:
             raise StreamingNotSupported
         if operation.push is not None:
             self._hooks().check(operation.push)
-        to_request = partial(run_request, operation, owner=owner, agent=self._agent, modes=self._traits.modes)
+        to_request = partial(
+            run_request,
+            operation,
+            owner=owner,
+            agent=self._agent,
+            modes=self._traits.modes,
+            key=key,
+            by_message_id=self._traits.by_message_id,
+        )
         run = await self._runs.submit_run(await apart(size_bytes, to_request))
         if operation.push is not None and run.reply is None:
             await self._hooks().register(run.task, operation.push)
@@ -239,9 +251,9 @@ class Endpoint:
 
     def _follow_run(
         self, run: Run, operation: SendMessage, dialect: Dialect, extensions: tuple[str, ...]
-    ) -> Stream | Spoken:
+    ) -> Stream | Single:
         if run.reply is not None:
-            return Spoken(run.reply, dialect, extensions)
+            return Single(Told(None, dialect.write_message(run.reply)), extensions)
         telling = Telling(
             dialect=dialect,
             artifacts=decide_mode(self._traits.artifacts, [operation.message]),

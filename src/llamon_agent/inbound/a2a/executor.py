@@ -7,6 +7,7 @@ import msgspec
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
+from llamon_agent.inbound.a2a.idempotency import key_of
 from llamon_agent.inbound.a2a.modes import Modes, check_files, check_output, objection
 from llamon_agent.inbound.a2a.operations import SendMessage
 from llamon_agent.runs.ports import RunRequest
@@ -22,8 +23,16 @@ _TENANT = _CONTEXT_ID
 """A tenant is as free as a contextId, for it divides contexts."""
 
 
-def run_request(call: SendMessage, *, owner: str, agent: str, modes: Modes = Modes()) -> RunRequest:
-    """What the run service is asked for.
+def run_request(
+    call: SendMessage,
+    *,
+    owner: str,
+    agent: str,
+    modes: Modes = Modes(),
+    key: str | None = None,
+    by_message_id: bool = False,
+) -> RunRequest:
+    """What the run service is asked for. Shape: for key and by_message_id see `key_of`.
 
     Shape:  the message is kept without the history in its metadata, so that no task repeats it to the host; the run's
             metadata is what the host sent in both places, with our `source` and `blocking` on top.
@@ -46,6 +55,7 @@ def run_request(call: SendMessage, *, owner: str, agent: str, modes: Modes = Mod
         history_received=reading.received,
         metadata={**metadata, "source": "a2a", "blocking": call.blocking},
         objection=objection(message.parts, modes),
+        key=key_of(message, call.metadata, key, by_message_id=by_message_id),
     )
 
 

@@ -1,11 +1,12 @@
 """ProtoJSON params, as A2A's two protobuf packages have them: `lf.a2a.v1` of 1.0 and `a2a.v1` of 0.3.
 
-"Parsers accept both the lowerCamelCase name and the original proto field name." Serializers write one or the other
-throughout, so a body is only searched for what tells the proto's names, and respelled when that is there.
+"Parsers accept both the lowerCamelCase name and the original proto field name." Few write the latter, so a body is only
+searched for what tells the proto's names, and respelled when that is there. Serializers write one or the other
+throughout; people who write JSON by hand mix them, and a `context_id` that nobody reads is a conversation lost.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,17 +27,41 @@ Int32 = int | float | str
 ROLE_OUT: Mapping[Role, str] = {Role.USER: "ROLE_USER", Role.AGENT: "ROLE_AGENT"}
 ROLE_IN: Mapping[Enum, Role] = {"ROLE_USER": Role.USER, 1: Role.USER, "ROLE_AGENT": Role.AGENT, 2: Role.AGENT}
 
+UNDERSCORE = (b"_",)
+"""Tells the proto's names in params that hold little else."""
+
+SEND_KEYS = (
+    b"message_id",
+    b"context_id",
+    b"task_id",
+    b"reference_task_ids",
+    b"media_type",
+    b"mime_type",
+    b"file_with_uri",
+    b"file_with_bytes",
+    b"accepted_output_modes",
+    b"history_length",
+    b"return_immediately",
+    b"push_notification",
+)
+"""Tells the proto's names in a send, which holds much that callers fill freely: all those that a request has, in either
+version.
+"""
+
 _MAX_INT32 = 2**31 - 1
 _DIGITS = re.compile(r"[0-9]{1,10}")
-_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_HUMP = re.compile(r"_([a-z0-9])")
 _FREE = frozenset({"metadata", "data"})
 
 T = TypeVar("T")
 
 
-def read_proto_params(decoder: msgspec.json.Decoder[T], params: bytes, *, tell: bytes) -> T:
-    """Open params in either spelling; `tell` is what those in the proto's names contain. Raises: BadParams, BadJson."""
-    if tell in params:
+def read_proto_params(decoder: msgspec.json.Decoder[T], params: bytes, *, tell: Sequence[bytes]) -> T:
+    """Open params in either spelling; those in the proto's names have one of `tell` in them.
+
+    Raises: BadParams, BadJson.
+    """
+    if b"_" in params and any(name in params for name in tell):  # the former alone is what most bodies cost
         try:
             params = respell(params)
         except (msgspec.DecodeError, RecursionError) as exc:
@@ -61,7 +86,7 @@ def _respelled(value: Any) -> Any:
 
 
 def _camel(key: str) -> str:
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), key)
+    return _HUMP.sub(lambda found: found[1].upper(), key)
 
 
 def read_count(value: Int32 | None, field: str, *, least: int = 0, most: int = _MAX_INT32) -> int | None:

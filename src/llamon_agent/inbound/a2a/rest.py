@@ -28,8 +28,8 @@ from llamon_agent.inbound.a2a.faults import ErrorTable, Refused, refused
 from llamon_agent.inbound.a2a.http import PING_S
 from llamon_agent.inbound.a2a.rest_errors import RestEnvelope, write_error
 from llamon_agent.inbound.a2a.rest_params import RestRequest, dialect_at
-from llamon_agent.inbound.a2a.rest_paths import Place, place_of
-from llamon_agent.inbound.a2a.streaming import Frames, Spoken, Stream
+from llamon_agent.inbound.a2a.rest_paths import MOST_SEGMENTS, Place, place_of
+from llamon_agent.inbound.a2a.streaming import Frames, Single, Stream
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"
@@ -44,11 +44,15 @@ def rest_routes(
 
 
 class _RestRoute(BaseRoute):
-    """Takes each path that looks like one of ours, right or not, so that a wrong one is told what is wrong with it."""
+    """Takes each path that looks like one of ours, right or not, so that a wrong one is told what is wrong with it.
+
+    An edge tries as many of these as it has agents, so a path that is somebody else's must cost nearly nothing.
+    """
 
     def __init__(self, app: "RestApp", path: str) -> None:
         self._app = app
         self._above = tuple(segment for segment in path.split("/") if segment)
+        self._begins = "".join(f"/{segment}" for segment in self._above)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if scope["type"] == "http" and (place := self._place(scope)):
@@ -56,8 +60,10 @@ class _RestRoute(BaseRoute):
         return Match.NONE, {}
 
     def _place(self, scope: Scope) -> Place | None:
-        segments = _segments(scope)
+        if not scope["path"].startswith(self._begins, len(_root(scope))):
+            return None
         depth = len(self._above)
+        segments = _segments(scope, depth + MOST_SEGMENTS)
         return place_of(segments[depth:]) if segments[:depth] == self._above else None
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,12 +74,20 @@ class _RestRoute(BaseRoute):
         raise NoMatchFound(name, path_params)
 
 
-def _segments(scope: Scope) -> tuple[str, ...]:
-    """The path's segments, decoded one by one, so that an encoded slash is not one that separates."""
-    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+def _root(scope: Scope) -> str:
+    """What of the path stands above the application, as a server or a mount says."""
     root: str = scope.get("root_path", "")
-    skipped = root.count("/") if root and scope["path"].startswith(root) else 0
-    return tuple([unquote(segment) for segment in raw.decode("ascii", "replace").split("/")[1 + skipped :]])
+    return root if scope["path"].startswith(root) else ""
+
+
+def _segments(scope: Scope, most: int) -> tuple[str, ...]:
+    """The path's segments, decoded one by one, so that an encoded slash is not one that separates.
+
+    Shape: at most `most`, and where there are more, those behind them as one.
+    """
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    skipped = 1 + _root(scope).count("/")
+    return tuple([unquote(segment) for segment in raw.decode("ascii", "replace").split("/", skipped + most)[skipped:]])
 
 
 class RestApp:
@@ -122,7 +136,7 @@ class RestApp:
         except Unauthenticated as exc:
             await answering.refuse(exc, (b"www-authenticate", b"Bearer"))
         except ContentTypeNotSupported as exc:
-            await answering.refuse(exc)
+            await answering.refuse(exc, http=415)
         except BadRequest as exc:
             await answering.refuse(exc, http=413)
         except TimeoutError:
@@ -155,7 +169,7 @@ class _Answering:
     async def succeed(self, result: Result) -> None:
         await respond(self._send, 200, result.body, self._type, *extension_headers(self._headers, result.extensions))
 
-    async def stream(self, frames: Frames, stream: Stream | Spoken, receive: Receive) -> None:
+    async def stream(self, frames: Frames, stream: Stream | Single, receive: Receive) -> None:
         await respond_stream(frames, receive, self._send, *extension_headers(self._headers, stream.extensions))
 
     async def tell(self, failure: Refused, *extra: Header, http: int | None = None) -> None:

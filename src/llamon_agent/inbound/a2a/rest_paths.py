@@ -32,6 +32,9 @@ _CONFIG: Mapping[str, str] = {
 }
 _CARD: Mapping[str, str] = {"GET": "GetExtendedAgentCard"}
 
+MOST_SEGMENTS = 5
+"""How many segments the longest path has below an agent's: `TENANT/tasks/ID/pushNotificationConfigs/CONFIG`."""
+
 _CARD_AT: Mapping[str, str] = {"1.0": "extendedAgentCard", "0.3": "card"}
 _BEGINNINGS = frozenset({*_WORDS, _CARD_AT["1.0"]})
 

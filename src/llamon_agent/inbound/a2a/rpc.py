@@ -3,12 +3,12 @@
 import msgspec
 
 from llamon_agent.domain.errors import CallerError
-from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate
+from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate, reads_errors_from_streams
 from llamon_agent.inbound.a2a.endpoint import Asked, Caller, Endpoint, Result, apart
 from llamon_agent.inbound.a2a.faults import Refused, refused
 from llamon_agent.inbound.a2a.jsonrpc import NULL, Call, read_call, read_id, result_around, write_error, write_result
 from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.streaming import Spoken, Stream
+from llamon_agent.inbound.a2a.streaming import Single, Stream
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Nothing(msgspec.Struct, frozen=True):
 class Responses(msgspec.Struct, frozen=True):
     """The call is answered with a stream, each event of which is a response."""
 
-    stream: Stream | Spoken
+    stream: Stream | Single
     envelope: "RpcEnvelope"
 
 
@@ -54,11 +54,14 @@ class _Reading:
         self._body = body
         self._caller = caller
         self.call: Call | None = None
+        self.wants_stream = False
 
     def read(self) -> Asked:
         call = self.call = read_call(self._body)
         dialect = negotiate(call.method, self._caller.version)
-        return Asked(dialect.methods[call.method](call.params), dialect, waits=not call.is_notification)
+        operation = dialect.methods[call.method](call.params)
+        self.wants_stream = not call.is_notification and reads_errors_from_streams(call.method)
+        return Asked(operation, dialect, waits=not call.is_notification)
 
     def shape(self) -> Dialect:
         return dialect_for_fault(self.call.method if self.call else None, self._caller.version)
@@ -68,13 +71,18 @@ class _Reading:
 
 
 async def answer_call(endpoint: Endpoint, body: bytes, caller: Caller) -> Answer | Nothing | Responses:
-    """Carry out one call. Raises nothing: an error before a stream's first event is an Answer too."""
+    """Carry out one call. Raises nothing: an error before a stream's first event is an Answer too.
+
+    In 0.x only where the params are wrong: whatever else is refused there is a stream of one error.
+    """
     reading = _Reading(body, caller)
     reply = await endpoint.answer(reading.read, caller, size_bytes=len(body), shape=reading.shape)
     call = reading.call
     if isinstance(reply, Refused):
-        call_id = await apart(len(body), reading.id)
-        return Answer(RpcEnvelope(call_id).write_refused(reply))
+        envelope = RpcEnvelope(await apart(len(body), reading.id))
+        if reading.wants_stream:
+            return Responses(Single(reply), envelope)
+        return Answer(envelope.write_refused(reply))
     assert call is not None  # it was read, or else refused
     if call.is_notification:
         if not isinstance(reply, Result):

@@ -10,6 +10,9 @@ import msgspec
 PING = b": ping\n\n"
 """A comment: keeps proxies from closing a quiet stream, and no client sees it."""
 
+CUT_OFF = b": the server stops; the task goes on, subscribe again\n\n"
+"""A comment at the end of a stream that ends before its task does."""
+
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 

@@ -15,11 +15,10 @@ from typing import NamedTuple, Protocol, Self
 import msgspec
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
-from llamon_agent.domain.message import Message
 from llamon_agent.inbound.a2a.faults import Refused, refused
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.presentation import Artifacts, present, trim_history
-from llamon_agent.inbound.a2a.sse import PING, write_frame
+from llamon_agent.inbound.a2a.sse import CUT_OFF, PING, write_frame
 from llamon_agent.runs.subscription import Subscription
 
 logger = logging.getLogger(__name__)
@@ -53,6 +52,7 @@ class Stream:
         self.extensions = extensions
         self._subscription = subscription
         self._telling = telling
+        self._broke = False
 
     def __aiter__(self) -> Self:
         return self
@@ -64,6 +64,7 @@ class Stream:
                 if told := self._tell(batch):
                     return told
         except Exception as exc:
+            self._broke = True
             self.close()
             failure = refused(exc, self._telling.dialect)
             if failure.fault.is_ours:
@@ -71,6 +72,11 @@ class Stream:
                 logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
             return failure
         raise StopAsyncIteration
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it has ended before its last event, and nothing has broken."""
+        return not self._broke and self._subscription.is_cut_off
 
     def close(self) -> None:
         """Stop following the task; its run goes on."""
@@ -103,23 +109,28 @@ class Stream:
         return write_event(event, task=task, final=final)
 
 
-class Spoken:
-    """The stream of an agent that answered with a message: that message, then the end. Source: A2A 1.0 §3.1.2."""
+class Single:
+    """A stream of one event, then the end: what an agent answered with a message (A2A 1.0 §3.1.2), or the refusal of a
+    call whose callers read errors from streams only.
+    """
 
-    def __init__(self, message: Message, dialect: Dialect, extensions: tuple[str, ...] = ()) -> None:
+    is_cut_off = False
+
+    def __init__(self, event: Told | Refused, extensions: tuple[str, ...] = ()) -> None:
         self.extensions = extensions
-        self._told = [[Told(None, dialect.write_message(message))]]
+        self._events: list[Sequence[Told] | Refused] = [[event] if isinstance(event, Told) else event]
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Sequence[Told] | Refused:
-        if not self._told:
+        if not self._events:
             raise StopAsyncIteration
-        return self._told.pop()
+        return self._events.pop()
 
     def close(self) -> None:
-        self._told.clear()
+        """Nothing of it is told any more."""
+        self._events.clear()
 
 
 class Envelope(Protocol):
@@ -144,7 +155,7 @@ class Frames:
     Units: ping_s is how long the stream may be quiet.
     """
 
-    def __init__(self, stream: Stream | Spoken, envelope: Envelope, *, ping_s: float) -> None:
+    def __init__(self, stream: Stream | Single, envelope: Envelope, *, ping_s: float) -> None:
         self._stream = stream
         self._envelope = envelope
         self._around = envelope.around
@@ -167,6 +178,8 @@ class Frames:
                     self._writing = False
                     self._told += 1
                 pings.cancel()
+            if self._stream.is_cut_off:
+                await write(CUT_OFF)
         finally:
             self.close()
 

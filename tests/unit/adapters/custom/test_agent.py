@@ -126,7 +126,7 @@ async def test_everything_in_the_vocabulary_may_be_streamed() -> None:
         yield None
         yield {"delta": prompt}
 
-    artifact = Artifact(artifact_id="id-2", parts=(Data(data={"rows": 3}),))
+    artifact = Artifact(artifact_id="id-1", parts=(Data(data={"rows": 3}),))
     assert await said(agent_of(talk), a_turn()) == [
         Started(),
         Progress(text="reading"),
@@ -219,6 +219,16 @@ async def test_history_is_handed_over_once_per_context() -> None:
     assert await outcome_of(agent, a_turn(history=HISTORY)) == again
     await outcome_of(agent, a_turn(history=HISTORY, thread_id="another"))
     assert target.seeds == [["lc:one", "lc:two"], [], ["lc:one", "lc:two"]]
+
+
+async def test_a_forgotten_thread_is_told_its_history_again() -> None:
+    target = Remembering()
+    agent = agent_of(target)
+    await said(agent, a_turn(history=HISTORY))
+    await agent.forget("c")
+    await agent.forget("unknown")
+    await said(agent, a_turn(history=HISTORY))
+    assert target.seeds == [["lc:one", "lc:two"], ["lc:one", "lc:two"]]
 
 
 async def test_a_first_turn_without_history_fills_the_thread() -> None:

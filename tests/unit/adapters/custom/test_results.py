@@ -27,6 +27,14 @@ from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact
 
 
+def new_id() -> str:
+    return "new"
+
+
+def no_id() -> str:
+    raise AssertionError("an id was made")
+
+
 @dataclass
 class Point:
     x: int
@@ -128,25 +136,29 @@ DATA: list[tuple[object, Any]] = [
 
 @pytest.mark.parametrize("value", TEXTS, ids=repr)
 def test_text_in_any_wrapping_is_text(value: object) -> None:
-    assert event_of(Result(value), new_id="new") == Complete(text="hi")
-    assert event_of(Chunk(value), new_id="new") == Delta(text="hi")
+    assert event_of(Result(value), new_id=new_id) == Complete(text="hi")
+    assert event_of(Chunk(value), new_id=new_id) == Delta(text="hi")
 
 
 @pytest.mark.parametrize(("value", "event"), EVENTS, ids=repr)
 def test_events_may_be_streamed_or_returned(value: object, event: AgentEvent | None) -> None:
-    assert event_of(Result(value), new_id="new") == event
-    assert event_of(Chunk(value), new_id="new") == event
+    assert event_of(Result(value), new_id=new_id) == event
+    assert event_of(Chunk(value), new_id=new_id) == event
 
 
 @pytest.mark.parametrize(("value", "plain"), DATA, ids=repr)
 def test_other_values_are_data(value: object, plain: Any) -> None:
-    assert event_of(Result(value), new_id="new") == data(plain)
-    assert event_of(Chunk(value), new_id="new") == data(plain)
+    assert event_of(Result(value), new_id=new_id) == data(plain)
+    assert event_of(Chunk(value), new_id=new_id) == data(plain)
 
 
 def test_an_empty_text_is_a_whole_answer_but_no_chunk() -> None:
-    assert event_of(Result(""), new_id="new") == Complete(text="")
-    assert event_of(Chunk(AIMessageChunk(content="")), new_id="new") is None
+    assert event_of(Result(""), new_id=new_id) == Complete(text="")
+    assert event_of(Chunk(AIMessageChunk(content="")), new_id=new_id) is None
+
+
+def test_text_costs_no_id() -> None:
+    assert event_of(Chunk("hi"), new_id=no_id) == Delta(text="hi")
 
 
 def deep() -> object:
@@ -159,19 +171,19 @@ def deep() -> object:
 @pytest.mark.parametrize("value", [object(), Response(), {"a": object()}, deep(), {"a": ["\ud800"]}])
 def test_a_value_that_is_no_json_is_the_agents_fault(value: object) -> None:
     with pytest.raises(AgentError, match="neither text nor JSON"):
-        event_of(Result(value), new_id="new")
+        event_of(Result(value), new_id=new_id)
 
 
 @pytest.mark.parametrize("value", [{"artifact": "x"}, ArtifactMade(artifact=Artifact(artifact_id="\ud800", parts=()))])
 def test_an_artifact_that_is_not_valid_is_the_agents_fault(value: object) -> None:
     with pytest.raises(AgentError, match="The agent made an artifact"):
-        event_of(Chunk(value), new_id="new")
+        event_of(Chunk(value), new_id=new_id)
 
 
 @pytest.mark.parametrize("value", [{"reply": 5}, {"reply": {"rows": 3}}, Reply(parts=(Text.of("\ud800"),))], ids=repr)
 def test_a_reply_that_is_not_valid_is_the_agents_fault(value: object) -> None:
     with pytest.raises(AgentError, match="The agent made a reply"):
-        event_of(Chunk(value), new_id="new")
+        event_of(Chunk(value), new_id=new_id)
 
 
 json_values = st.recursive(
@@ -183,4 +195,4 @@ json_values = st.recursive(
 
 @given(value=json_values)
 def test_every_json_value_says_something_or_is_none(value: object) -> None:
-    assert (event_of(Result(value), new_id="new") is None) == (value is None)
+    assert (event_of(Result(value), new_id=new_id) is None) == (value is None)

@@ -449,6 +449,40 @@ async def test_abandoning_drops_the_pause_only(saver: Saver) -> None:
     assert done == []
 
 
+async def test_a_forgotten_thread_is_new_and_the_others_stay(saver: Saver) -> None:
+    graph = chat_graph(plain("ok"), saver)
+    agent = agent_of(graph)
+    await events_of(agent, turn("hi"))
+    await agent.forget("thread")
+    await agent.forget("unused")
+    assert (await graph.aget_state(config_of())).values == {}
+    assert [found async for found in saver.alist(None)] == []
+
+
+async def test_a_checkpointer_that_cannot_delete_keeps_its_threads() -> None:
+    class Keeps(InMemorySaver):
+        async def adelete_thread(self, thread_id: str) -> None:
+            raise NotImplementedError
+
+    graph = chat_graph(plain("ok"), Keeps())
+    await events_of(agent_of(graph), turn("hi"))
+    await agent_of(graph).forget("thread")
+    assert (await graph.aget_state(config_of())).values != {}
+
+
+async def test_a_checkpointer_that_fails_to_delete_is_the_agents_failure() -> None:
+    class Fails(InMemorySaver):
+        async def adelete_thread(self, thread_id: str) -> None:
+            raise OSError("secret")
+
+    with pytest.raises(AgentError):
+        await agent_of(chat_graph(plain("ok"), Fails())).forget("thread")
+
+
+async def test_a_graph_without_memory_has_nothing_to_forget() -> None:
+    await agent_of(chat_graph(plain("ok"), None)).forget("thread")
+
+
 async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> None:
     graph = chat_graph(plain("ok"), saver)
     agent = agent_of(graph)
@@ -517,6 +551,7 @@ async def test_6_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver:
             await until(events, Progress)
             await slow.begun.wait()
     assert slow.stopped.is_set()
+    await agent.abandon("thread")
     slow.go_on.set()
     snapshot = await graph.aget_state(config_of())
     assert (snapshot.next, snapshot.interrupts) == ((), ())
@@ -543,6 +578,7 @@ async def test_an_answer_that_is_cancelled_while_it_resumes_leaves_no_pause(save
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    await agent.abandon("thread")
     assert (await graph.aget_state(config_of())).interrupts == ()
 
 
@@ -566,6 +602,7 @@ async def test_a_sync_tool_cannot_be_stopped_but_its_result_is_not_taken() -> No
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+    await agent.abandon("thread")
     go_on.set()
     async with asyncio.timeout(5):
         await asyncio.to_thread(ended.wait)

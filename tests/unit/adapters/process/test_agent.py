@@ -294,6 +294,14 @@ async def test_history_is_told_in_front_of_a_contexts_first_turn_only() -> None:
     assert text_of(other) == "User: one\nAgent: two\n\nfive"
 
 
+async def test_a_forgotten_thread_is_told_its_history_again() -> None:
+    agent = agent_of("cat")
+    turn = a_turn("three", history=HISTORY)
+    first = await said(agent, turn)
+    await agent.forget(turn.thread_id)
+    assert await said(agent, turn) == first
+
+
 async def test_history_is_no_part_of_an_answer() -> None:
     events = await said(agent_of("cat"), a_turn("yes", history=HISTORY, answers=True))
     assert events[0] == Started(history=SeedOutcome(seeded=0, skipped=2, reason="pending_interrupt"))

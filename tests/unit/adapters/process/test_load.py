@@ -10,7 +10,7 @@ from tests.unit.adapters.process.commands import a_turn, said, text_of
 
 from llamon_agent.adapters.process.agent import ProcessAgent
 from llamon_agent.adapters.process.load import load_process
-from llamon_agent.config import ProcessConfig
+from llamon_agent.config_adapters import ProcessConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.ports import Limits
 from llamon_agent.server import STOP_WITHIN_S

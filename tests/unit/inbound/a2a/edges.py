@@ -33,7 +33,7 @@ class Edge(msgspec.Struct):
 
     async def ask(self, method: str, params: object = None, caller: Caller | None = None) -> Any:
         """The response to a call that is answered with one; its `result` where it has one."""
-        response = response_of(await answer_call(self.endpoint, call(method, params), caller or Caller()))
+        response = await only_response(await answer_call(self.endpoint, call(method, params), caller or Caller()))
         return response.get("result", response)
 
     async def begin(self, caller: Caller | None = None, **more: object) -> str:
@@ -87,6 +87,14 @@ def message_03(text: str = "hi", /, **more: object) -> dict[str, Any]:
 def message_10(text: str = "hi", /, **more: object) -> dict[str, Any]:
     """Params of SendMessage and SendStreamingMessage."""
     return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
+
+
+async def only_response(reply: Answer | Nothing | Responses) -> Any:
+    """The one response to a call, which in 0.x may be a stream's only event."""
+    if not isinstance(reply, Responses):
+        return response_of(reply)
+    [(_, response)] = events_in(b"".join(await chunks_of(frames_of(reply))))
+    return response
 
 
 def response_of(reply: Answer | Nothing | Responses) -> Any:

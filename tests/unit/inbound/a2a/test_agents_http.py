@@ -52,6 +52,14 @@ async def test_the_addresses_are_the_ones_that_callers_use(more: dict[str, Any],
         assert (await http.get("/agents", headers=headers)).json()["agents"][0]["url"] == url
 
 
+async def test_a_forwarded_header_that_came_twice_is_believed_as_the_nearest_proxy_wrote_it() -> None:
+    headers = [("x-forwarded-host", "evil.example"), ("x-forwarded-host", "proxy.example")]
+    async with site(trusted=True) as http:
+        response = await http.get("/agents", headers=headers)
+    assert response.json()["agents"][0]["url"] == "https://proxy.example/a2a/demo"
+    assert "X-Forwarded-Host" in response.headers["vary"]
+
+
 @pytest.mark.parametrize(
     ("accept", "media_type"),
     [

@@ -37,7 +37,7 @@ ONLY_03 = {
 
 
 SEEDING = {
-    "uri": "urn:llamon-agent:history-seeding:v1",
+    "uri": "https://llamon-agent.example/extensions/history-seeding/v1",
     "description": HISTORY_SEEDING.description,
     "params": {"maxTurns": 10, "metadataKey": "history"},
 }
@@ -285,7 +285,7 @@ def test_the_connections_scheme_is_kept_where_no_proxy_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost:8000", "127.0.0.1", "a-b.example.com:443", "[::1]:8000", "[::ffff:1.2.3.4]"]
+    "host", ["localhost:8000", "127.0.0.1", "a-b.example.com:443", "[::1]:8000", "[::ffff:1.2.3.4]", "my_edge:80", "a."]
 )
 def test_a_host_is_taken_as_the_caller_wrote_it(host: str) -> None:
     assert base({"host": host}) == f"http://{host}"
@@ -300,11 +300,19 @@ def test_a_host_that_is_more_than_a_host_is_passed_over(host: str) -> None:
     assert base({"host": "a", "x-forwarded-host": host}, trusted=True) == "http://a"
 
 
+@pytest.mark.parametrize("host", ["[:::::]", "[::1%eth0]", "[1.2.3.4]", "[]", "..", ".a", "a..b", "a:0", "a:65536"])
+def test_a_host_that_no_url_can_name_is_passed_over(host: str) -> None:
+    assert base({"host": host}) == "http://localhost"
+    assert base({"host": "a", "x-forwarded-host": host}, trusted=True) == "http://a"
+
+
 def test_no_host_at_all_is_this_machine() -> None:
     assert base({}) == "http://localhost"
 
 
-@pytest.mark.parametrize("prefix", ["", "/", "team", "//evil.example.com", "/a//b", '/"', "/a b", "/a?b"])
+@pytest.mark.parametrize(
+    "prefix", ["", "/", "team", "//evil.example.com", "/a//b", '/"', "/a b", "/a?b", "/..", "/../a", "/a/.."]
+)
 def test_a_prefix_that_is_no_path_is_passed_over(prefix: str) -> None:
     assert base({"host": "a", "x-forwarded-prefix": prefix}, trusted=True) == "http://a"
 

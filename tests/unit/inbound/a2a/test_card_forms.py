@@ -82,6 +82,7 @@ profiles = st.builds(
         ('\u20ac$\u000f\nA\'B"\\\\"/', '"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'),
     ],
 )
+@pytest.mark.requirement("1.0/8.4.1-canonical")
 def test_values_are_spelled_as_rfc_8785_does(value: Any, spelled: str) -> None:
     """RFC 8785 §3.2.2, appendix B."""
     assert canonical({"v": value}).decode() == f'{{"v":{spelled}}}'
@@ -160,6 +161,7 @@ def test_a_default_that_is_spelled_out_hides_nothing() -> None:
     assert left_open(card, known_to_10(card)) == left_open(card, without_empty(card)) == ()
 
 
+@pytest.mark.requirement("1.0/8.4.1-canonical")
 def test_fields_with_presence_stay_and_others_go_at_their_default() -> None:
     """A2A 1.0 §8.4.1."""
     card: Json = {

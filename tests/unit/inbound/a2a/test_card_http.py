@@ -9,7 +9,7 @@ from tests.card_keys import key_of
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.card_http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.card_signing import Signer
-from llamon_agent.inbound.a2a.card_site import CardSite
+from llamon_agent.inbound.a2a.card_site import CardSite, GrpcPort
 
 PROFILE = Profile(name="Echo", description="Says it again.", version="1.0.0")
 CURRENT = "/.well-known/agent-card.json"
@@ -17,8 +17,17 @@ OLD = "/.well-known/agent.json"
 
 
 @asynccontextmanager
-async def site(*, public_url: str | None = None, trusted: bool = False) -> AsyncIterator[httpx2.AsyncClient]:
-    cards = CardSite(profile=PROFILE, path="/a2a", public_url=public_url, trusted=trusted, started_s=1_764_500_000.0)
+async def site(
+    *, public_url: str | None = None, trusted: bool = False, grpc: GrpcPort | None = None
+) -> AsyncIterator[httpx2.AsyncClient]:
+    cards = CardSite(
+        profile=PROFILE,
+        path="/a2a",
+        public_url=public_url,
+        trusted=trusted,
+        grpc=grpc,
+        started_s=1_764_500_000.0,
+    )
     app = Starlette(routes=[*card_routes(cards, under=""), *card_routes(cards, under="/a2a")])
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="https://edge:8443") as client:
         yield client
@@ -75,6 +84,13 @@ async def test_head_says_what_get_would() -> None:
     assert head.headers["etag"] == get.headers["etag"]
 
 
+async def test_who_says_in_several_headers_what_it_has_is_told_so() -> None:
+    async with site() as http:
+        tag = (await http.get(CURRENT)).headers["etag"]
+        response = await http.get(CURRENT, headers=[("if-none-match", '"other"'), ("if-none-match", tag)])
+    assert response.status_code == 304
+
+
 @pytest.mark.parametrize("known", ["{tag}", "W/{tag}", '"other", {tag}', "*"])
 async def test_who_has_the_card_already_is_told_so(known: str) -> None:
     async with site() as http:
@@ -109,6 +125,18 @@ async def test_the_address_in_the_card_is_the_one_that_callers_use(
         response = await http.get(CURRENT, headers=FORWARDED)
     assert response.json()["url"] == url
     assert ("X-Forwarded-Host" in response.headers["vary"]) is trusted
+
+
+async def test_a_forwarded_header_that_came_twice_is_believed_as_the_nearest_proxy_wrote_it() -> None:
+    headers = [("x-forwarded-host", "evil.example"), ("x-forwarded-host", "proxy.example")]
+    async with site(trusted=True) as http:
+        assert (await http.get(CURRENT, headers=headers)).json()["url"] == "https://proxy.example/a2a"
+
+
+async def test_a_host_that_is_none_gets_a_card_all_the_same() -> None:
+    async with site(grpc=GrpcPort(port=8001)) as http:
+        response = await http.get(CURRENT, headers={"host": "[:::::]"})
+    assert response.json()["url"] == "https://localhost/a2a"
 
 
 async def test_the_public_keys_are_for_everybody_and_may_be_kept() -> None:

@@ -31,6 +31,7 @@ def test_every_algorithm_signs_every_form(alg: SigningAlgorithm) -> None:
         assert jwt.PyJWS().decode(token, jwt.PyJWK(key.public), algorithms=[alg])
 
 
+@pytest.mark.requirement("1.0/8.4.2-protected-header")
 def test_the_header_says_which_key_and_where_it_is() -> None:
     """A2A 1.0 §8.4.2."""
     signature = Signer([key_of("2026", "EdDSA")]).sign(CARD, BASE)["signatures"][0]

@@ -53,7 +53,16 @@ def test_what_we_sign_holds_for_us(flavour: Flavour) -> None:
     assert set(findings(card)) == {Finding.HOLDS}
 
 
+@pytest.mark.parametrize("levels", [100, 400, 900])
+def test_a_card_that_nests_too_deep_does_not_hold(levels: int) -> None:
+    deep: Json = {}
+    for _ in range(levels):
+        deep = {"a": deep}
+    assert set(findings(served(LOCKED, "hybrid") | {"deep": [deep]})) <= {Finding.BROKEN, Finding.HOLDS}
+
+
 @pytest.mark.parametrize("flavour", ["hybrid", "1.0"])
+@pytest.mark.requirement("1.0/8.4.1-canonical")
 def test_what_we_sign_holds_for_the_official_sdk(flavour: Flavour) -> None:
     official(parse_agent_card(served(LOCKED, flavour)))
 
@@ -112,6 +121,7 @@ def changed(card: Json, path: tuple[Any, ...]) -> Json:
 
 @given(profiles, st.sampled_from(FLAVOURS), st.data())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@pytest.mark.requirement("1.0/8.4.3-verified")
 def test_a_signed_card_holds_until_anything_in_it_changes(
     profile: Profile, flavour: Flavour, data: st.DataObject
 ) -> None:
@@ -138,6 +148,7 @@ def test_a_key_that_is_not_there_is_no_broken_signature() -> None:
     assert findings(card, [key_of("other").public]) == [Finding.UNKNOWN_KEY]
 
 
+@pytest.mark.requirement("1.0/8.4.3-verified")
 def test_another_key_by_the_same_name_breaks_it_and_of_several_one_is_enough() -> None:
     card, other = served(LOCKED, "0.3"), key_of(number=1).public
     assert findings(card, [other]) == [Finding.BROKEN]

@@ -3,14 +3,23 @@ import logging
 from typing import Any
 
 import pytest
-from tests.unit.inbound.a2a.edges import AGENT, call, edge, message_03, message_10, response_of, results_of
+from tests.unit.inbound.a2a.edges import (
+    AGENT,
+    call,
+    edge,
+    message_03,
+    message_10,
+    only_response,
+    response_of,
+    results_of,
+)
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, _read_seq
 from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.rpc import Answer, answer_call
+from llamon_agent.inbound.a2a.rpc import Answer, Responses, answer_call
 from llamon_agent.runs.ports import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -155,11 +164,20 @@ async def test_a_fault_is_told_in_the_callers_dialect(
     assert ("data" in error) is has_data
 
 
-async def test_an_error_before_the_first_event_is_a_plain_answer() -> None:
+async def test_an_error_before_the_first_event_is_a_plain_answer_in_1_0_and_a_stream_of_one_error_in_0_x() -> None:
     async with edge(ANSWER) as it:
-        task = await it.ask("message/send", message_03())
-        assert (await it.ask("SubscribeToTask", {"id": task["id"]}))["error"]["code"] == -32004
-        assert (await it.ask("message/stream", message_03(taskId=task["id"])))["error"]["code"] == -32004
+        task_id = (await it.ask("message/send", message_03()))["id"]
+        plain = await answer_call(it.endpoint, call("SubscribeToTask", {"id": task_id}), Caller())
+        assert response_of(plain)["error"]["code"] == -32004
+        streamed = await answer_call(it.endpoint, call("message/stream", message_03(taskId=task_id)), Caller())
+        assert isinstance(streamed, Responses)
+        assert (await only_response(streamed))["error"]["code"] == -32004
+
+
+async def test_params_that_are_wrong_are_a_plain_answer_in_0_x_too() -> None:
+    async with edge() as it:
+        plain = await answer_call(it.endpoint, call("message/stream", {}), Caller())
+    assert response_of(plain)["error"]["code"] == -32602
 
 
 async def test_a_full_context_is_refused_with_a_hint() -> None:
@@ -387,3 +405,19 @@ async def test_the_extended_card_is_given_in_the_callers_shape() -> None:
         assert await it.ask("GetExtendedAgentCard", {}, caller) == ["https://agents.example", "1.0"]
         old = await it.ask("agent/getAuthenticatedExtendedCard", None, caller)
     assert old == ["https://agents.example", "0.3"]
+
+
+async def test_a_message_under_a_key_is_taken_once_and_another_one_is_refused() -> None:
+    caller = Caller(idempotency_key="k")
+    async with edge([Complete(text="once")]) as it:
+        first, again = [await it.ask("message/send", message_03(), caller) for _ in range(2)]
+        assert first == again
+        assert (await it.ask("message/send", message_03("other"), caller))["error"]["code"] == -32602
+        assert (await it.ask("message/send", message_03(), Caller(idempotency_key="")))["error"]["code"] == -32602
+
+
+async def test_a_message_id_is_a_key_only_where_that_is_configured() -> None:
+    async with edge([Complete()], [Complete()]) as it:
+        assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 2
+    async with edge([Complete()], traits=Traits(by_message_id=True)) as it:
+        assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 1

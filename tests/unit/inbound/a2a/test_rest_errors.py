@@ -30,7 +30,7 @@ def told(error: Exception, dialect: Dialect = V10, **more: Any) -> tuple[int, An
 def test_an_error_of_1_0_is_a_google_rpc_status() -> None:
     info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND"}
     info |= {"domain": "a2a-protocol.org", "metadata": {}}  # type: ignore[dict-item]
-    error = {"code": 404, "status": "NOT_FOUND", "message": "There is no such task.", "details": [info]}
+    error = {"code": 404, "status": "NOT_FOUND", "message": "The task was not found.", "details": [info]}
     assert told(TaskNotFound()) == (404, {"error": error})
 
 
@@ -65,7 +65,7 @@ def test_an_error_of_0_3_has_what_each_of_its_clients_reads() -> None:
         404,
         {
             "code": -32001,
-            "message": "There is no such task.",
+            "message": "The task was not found.",
             "type": "TaskNotFoundError",
             "error": "io.a2a.spec.TaskNotFoundError",
         },

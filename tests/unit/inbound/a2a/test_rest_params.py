@@ -101,6 +101,7 @@ def operation(line: str, body: object = None) -> Operation:
         ("GET /acme/extendedAgentCard", GetExtendedCard(tenant="acme")),
     ],
 )
+@pytest.mark.requirement("1.0/11.5-query")
 def test_a_path_and_its_query_are_an_operation_of_1_0(line: str, expected: Operation) -> None:
     one = asked(line)
     assert one.operation == expected

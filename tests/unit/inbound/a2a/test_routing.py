@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10, response_of
+from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10, only_response, response_of
 
 from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
@@ -30,7 +30,7 @@ class Path:
         self.endpoint = endpoint
 
     async def ask(self, method: str, params: object) -> Any:
-        response = response_of(await answer_call(self.endpoint, call(method, params), Caller()))
+        response = await only_response(await answer_call(self.endpoint, call(method, params), Caller()))
         return response.get("result", response)
 
     async def send(self, agent: str | None = None, **more: object) -> Any:

@@ -9,7 +9,7 @@ from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Que
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.rpc import RpcEnvelope
-from llamon_agent.inbound.a2a.sse import PING
+from llamon_agent.inbound.a2a.sse import CUT_OFF, PING
 from llamon_agent.inbound.a2a.streaming import Frames, Stream, Telling
 from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.runs.ports import Limits
@@ -270,3 +270,16 @@ async def test_a_failure_in_the_middle_is_the_last_frame(
     assert response["error"]["code"] == code
     assert "secret" not in str(response)
     assert ("a stream broke" in caplog.text) is is_logged
+
+
+async def test_a_stream_that_ends_before_its_task_says_so_in_a_comment() -> None:
+    async with edge([QUESTION]) as it:
+        asked = await it.ask("message/send", message_03())
+        following = [await it.open("tasks/resubscribe", {"id": asked["id"]}) for _ in range(2)]
+        await it.runs.drain(0)
+        assert [(await chunks_of(frames))[-1] for frames in following] == [CUT_OFF, CUT_OFF]
+
+
+async def test_a_stream_that_ends_with_its_task_has_no_such_comment() -> None:
+    async with edge(ANSWER) as it:
+        assert CUT_OFF not in await chunks_of(await it.open("message/stream", message_03()))

@@ -25,7 +25,7 @@ from llamon_agent.inbound.a2a.grpc.door import Door
 from llamon_agent.inbound.a2a.grpc.services import Rpc, Service
 from llamon_agent.inbound.a2a.grpc.status import status_of
 from llamon_agent.inbound.a2a.grpc.transcoding import Unsayable
-from llamon_agent.inbound.a2a.streaming import Spoken, Stream, Told
+from llamon_agent.inbound.a2a.streaming import Single, Stream, Told
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Rim:
         return grpc.unary_unary_rpc_method_handler(partial(self._answer, rpc))
 
     async def _answer(self, rpc: Rpc, request: bytes, context: Context) -> bytes:
-        door, headers = self._door(), _read_metadata(context)
+        door, headers = self._door(), read_metadata(context)
         reply = await self._carried_out(rpc, request, door, headers)
         if isinstance(reply, Result):
             await _tell_extensions(context, headers, reply.extensions)
@@ -68,11 +68,11 @@ class Rim:
         return await context.abort_with_status(status_of(reply, door.errors))
 
     async def _stream(self, rpc: Rpc, request: bytes, context: Context) -> None:
-        door, headers = self._door(), _read_metadata(context)
+        door, headers = self._door(), read_metadata(context)
         reply = await self._carried_out(rpc, request, door, headers)
         if isinstance(reply, Refused):
             await context.abort_with_status(status_of(reply, door.errors))
-        assert isinstance(reply, Stream | Spoken)
+        assert isinstance(reply, Stream | Single)
         try:
             await _tell_extensions(context, headers, reply.extensions)
             async for batch in reply:
@@ -103,7 +103,7 @@ class Rim:
 
 
 def _leave(call: "asyncio.Task[Reply]") -> None:
-    if not call.cancelled() and isinstance(reply := call.result(), Stream | Spoken):
+    if not call.cancelled() and isinstance(reply := call.result(), Stream | Single):
         reply.close()
 
 
@@ -113,11 +113,14 @@ def _read(rpc: Rpc, request: bytes, caller: Caller) -> Asked:
     return Asked(rpc.open(request), rpc.dialect)
 
 
-def _read_metadata(context: Context) -> Headers:
-    """The metadata as headers are; those of one name are one, joined."""
+def read_metadata(context: Context) -> Headers:
+    """The metadata as headers are; those of one name are one, joined.
+
+    grpcio reads as UTF-8 what it can of the bytes that came, so that is how they become bytes again.
+    """
     headers: Headers = {}
     for key, value in context.invocation_metadata() or ():
-        name, text = key.encode("latin-1"), value if isinstance(value, bytes) else value.encode("latin-1")
+        name, text = key.encode("latin-1"), value if isinstance(value, bytes) else value.encode()
         headers[name] = headers[name] + b", " + text if name in headers else text
     return headers
 

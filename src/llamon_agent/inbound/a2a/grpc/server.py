@@ -81,6 +81,7 @@ def _options(max_message_bytes: int) -> Sequence[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.keepalive_time_ms", 15_000),
         ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.http2.max_pings_without_data", 0),  # else only two, however long a stream is quiet
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.max_connection_idle_ms", 300_000),
         ("grpc.so_reuseport", 0),

@@ -4,16 +4,18 @@ Rules:
 1. In order, one request at a time. An event that is not taken is tried again for a while, and then given up.
 2. After an event that was given up, the webhook is told the task as it is by then, which holds all that it missed.
 3. A task is followed, never held up: what a slow receiver has not heard yet waits in the task's own log.
-4. What was taken or given up is written down; what was not when the process ended is told by the next one.
+4. What was taken or given up is written down when the task has paused or ended; what was not when the process ended is
+   told by the next one. In between, events have numbers that are not recorded: behind a crash others get the same.
+5. What waits takes no memory: a body is written when there is room to send it, and a task that has ended is read then.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Snapshot
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
+from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.push.address import read_address
@@ -28,8 +30,11 @@ logger = logging.getLogger(__name__)
 PAUSES_S = (1.0, 3.0, 10.0, 30.0, 60.0)
 """How long to wait between the attempts to tell one event."""
 
-Post = Callable[[PushConfig, str, bytes], Awaitable[Outcome]]
-"""Tries once to tell a webhook: its configuration, the body's media type, the body."""
+Write = Callable[[], Awaitable[bytes]]
+"""Writes a body. Raises: TaskNotFound; BackendError."""
+
+Post = Callable[[TaskPushConfig, str, Write], Awaitable[Outcome]]
+"""Tries once to tell a webhook: which one, the body's media type, what writes the body."""
 
 Pause = Callable[[float], Awaitable[None]]
 
@@ -46,6 +51,7 @@ class Delivery:
         store: PushStore,
         post: Post,
         pause: Pause = asyncio.sleep,
+        turn: asyncio.Semaphore | None = None,
     ) -> None:
         self._push = push
         self._dialect = dialect
@@ -53,6 +59,7 @@ class Delivery:
         self._store = store
         self._post = post
         self._pause = pause
+        self._turn = turn or asyncio.Semaphore()
         self._told_seq = push.told_seq
         self._missed = False  # whether an event was given up that nothing has made good for yet
         self._task: Task | None = None  # as it was when the last event was told
@@ -60,28 +67,42 @@ class Delivery:
     async def run(self, subscription: Subscription | None = None) -> None:
         """Tell the webhook until the task has ended, or its service has.
 
-        Shape: without a subscription, from what the webhook was told last.
+        Shape: without a subscription, from what the webhook was told last; `turn` is waited for to look that up.
         """
         try:
-            await self._follow(subscription or await self._subscribe())
+            if subscription is not None:
+                await self._follow(subscription)
+            elif (seq := await self._ended_at()) is None:
+                await self._follow(await self._subscribe())
+            elif seq > self._told_seq:
+                await self._tell(self._write_now, seq, is_recorded=True)
         except BackendError:
             self._warn("the store is away: the webhook is told no more until a restart")
+        except TaskNotFound:
+            self._warn("the task is not kept any more: the webhook is told no more")
+
+    async def _ended_at(self) -> int | None:
+        """The seq of the task if it has ended. The task itself is not held: it may have to wait for long."""
+        async with self._turn:
+            now = await self._now()
+        return now.seq if now.is_terminal else None
 
     async def _subscribe(self) -> Subscription:
         push = self._push
-        return await self._runs.subscribe(
-            push.owner, push.agent, push.task_id, after_seq=push.told_seq or None, ended_ok=True
-        )
+        async with self._turn:
+            return await self._runs.subscribe(
+                push.owner, push.agent, push.task_id, after_seq=push.told_seq or None, ended_ok=True
+            )
 
     async def _follow(self, subscription: Subscription) -> None:
         self._task = subscription.task
         try:
             async for batch in subscription:
-                await self._tell(batch)
+                await self._tell_all(batch)
         finally:
             subscription.close()
 
-    async def _tell(self, batch: Sequence[Event]) -> None:
+    async def _tell_all(self, batch: Sequence[Event]) -> None:
         for telling in tellings_of(batch, self._told_seq):
             if self._missed:
                 now = await self._now()
@@ -91,12 +112,26 @@ class Delivery:
 
     async def _deliver(self, telling: Telling) -> None:
         """Tell it, or give it up."""
-        self._task = await self._task_at(telling.event)
-        body = self._dialect.write_notification(telling.event, task=self._task)
-        if body is not None:
-            self._missed = not await self._is_taken(body)
-            await self._write_down(telling.seq)
-        self._told_seq = max(self._told_seq, telling.seq)
+        event, task = telling.event, await self._task_at(telling.event)
+        self._task = task
+        if self._dialect.write_notification(event, task=task) is None:
+            self._told_seq = max(self._told_seq, telling.seq)
+            return
+
+        async def write() -> bytes:
+            return self._dialect.write_notification(event, task=task) or b""
+
+        await self._tell(write, telling.seq, is_recorded=task.is_settled)
+
+    async def _tell(self, write: Write, seq: int, *, is_recorded: bool) -> None:
+        self._missed = not await self._is_taken(write)
+        if is_recorded:
+            await self._write_down(seq)
+        self._told_seq = max(self._told_seq, seq)
+
+    async def _write_now(self) -> bytes:
+        now = await self._now()
+        return self._dialect.write_notification(Snapshot(task=now), task=now) or b""
 
     async def _task_at(self, event: Event) -> Task:
         """The task as it was when the event had happened: whole where nothing has happened to it since."""
@@ -106,10 +141,10 @@ class Delivery:
     async def _now(self) -> Task:
         return await self._runs.get(self._push.owner, self._push.agent, self._push.task_id)
 
-    async def _is_taken(self, body: bytes) -> bool:
+    async def _is_taken(self, write: Write) -> bool:
         pauses_s = iter(PAUSES_S)
         while True:
-            outcome = await self._post(self._push.config, self._dialect.notification_type, body)
+            outcome = await self._post(self._push, self._dialect.notification_type, write)
             match outcome, next(pauses_s, None):
                 case Taken(), _:
                     return True

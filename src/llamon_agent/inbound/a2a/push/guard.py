@@ -24,9 +24,10 @@ Ip = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a name. Raises: OSError where there is none."""
 
-_INSIDE = (ip_network("192.0.0.0/24"), ip_network("168.63.129.16"))
-"""What passes for global and is not for us: protocol assignments, which older Pythons do not know as such (RFC 6890),
-and the one public address by which a cloud tells its machines their secrets (Azure; most others' are link-local).
+_INSIDE = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16")))
+"""What passes for global and is not for us: protocol assignments, relays to 6to4 and documentation, which older Pythons
+do not know as such (RFC 6890, RFC 7526, RFC 9637), and the one public address by which a cloud tells its machines their
+secrets (Azure; most others' are link-local).
 """
 
 _UNICAST = ip_network("2000::/3")
@@ -87,8 +88,10 @@ class AddressGuard:
 
 def is_public(ip: Ip) -> bool:
     """Whether an address, and each that it carries, is one that anybody on the internet could call."""
+    if any(ip in network for network in _INSIDE):
+        return False
     if isinstance(ip, IPv4Address):
-        return ip.is_global and not ip.is_multicast and not any(ip in network for network in _INSIDE)
+        return ip.is_global and not ip.is_multicast
     if ip.ipv4_mapped is not None:
         return is_public(ip.ipv4_mapped)
     if ip in _NAT64:
@@ -107,10 +110,12 @@ def _read_allowed(allow: Sequence[str]) -> tuple[frozenset[str], tuple[IPv4Netwo
 
 
 class Resolver:
-    """The system's resolver, in threads of its own: a name server that is slow must not hold up others' work."""
+    """The system's resolver, in threads of its own: a name server that is slow must not hold up others' work, nor other
+    names. A look-up cannot be given up, so there may be more of them than there are requests.
+    """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="llamon-webhook-names")
+        self._threads = ThreadPoolExecutor(max_workers=128, thread_name_prefix="llamon-webhook-names")
 
     async def __call__(self, name: str, port: int) -> Sequence[str]:
         found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, name, port)

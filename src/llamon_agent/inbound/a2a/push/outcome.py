@@ -51,6 +51,6 @@ def _seconds(retry_after: str | None, now: datetime) -> float:
         return float(text[:9])
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # no date, or one of numbers that no date has
         return 0.0
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

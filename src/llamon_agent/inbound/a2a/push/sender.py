@@ -1,22 +1,28 @@
-"""Sends to webhooks: to addresses that the guard has judged, and only so much at once, to one host and in all."""
+"""Sends to webhooks: to addresses that the guard has judged, and only so much at once: for an owner to one host, for an
+owner, and in all. So nobody's slow receivers, under however many names, keep the others' webhooks waiting.
+"""
 
 import asyncio
-from collections.abc import Iterable
+from asyncio import Semaphore
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from ssl import SSLContext
+from typing import Any
 from weakref import WeakValueDictionary
 
 import httpcore2
 import httpx2
 
-from llamon_agent.domain.push import PushConfig
+from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.address import Address, read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
 from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, TryLater, outcome_of
 
 _AT_ONCE = 64
-_AT_ONCE_PER_HOST = 8
-"""So that a slow receiver, whose requests take all the time they may, leaves room for the others'."""
+_MAX_ANSWER_BYTES = 64 * 1024
+_AT_ONCE_OF_OWNER = 32
+_AT_ONCE_AT_HOST = 8
+"""To one host for one owner, so that a slow receiver, whose requests take all the time they may, leaves room."""
 
 
 class Sender:
@@ -33,14 +39,16 @@ class Sender:
             max_keepalive_connections=0,
             network_backend=_GuardedNetwork(guard),
         )
-        self._room = asyncio.Semaphore(_AT_ONCE)
-        self._rooms: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._room = Semaphore(_AT_ONCE)
+        self._rooms: WeakValueDictionary[tuple[str, str], Semaphore] = WeakValueDictionary()
 
-    async def post(self, config: PushConfig, media_type: str, body: bytes) -> Outcome:
-        """Try once to tell a webhook."""
-        address = read_address(config.url)
-        room = self._rooms.setdefault(address.host, asyncio.Semaphore(_AT_ONCE_PER_HOST))
-        async with room, self._room:
+    async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> Outcome:
+        """Try once to tell a webhook; its body is written when there is room. Raises: what `write` raises."""
+        config, address = push.config, read_address(push.config.url)
+        at_host = self._rooms.setdefault((push.owner, address.host.removesuffix(".")), Semaphore(_AT_ONCE_AT_HOST))
+        of_owner = self._rooms.setdefault((push.owner, ""), Semaphore(_AT_ONCE_OF_OWNER))
+        async with at_host, of_owner, self._room:
+            body = await write()
             try:
                 async with asyncio.timeout(self._timeout_s):
                     return await self._post(address, headers_of(address, config, media_type), body)
@@ -88,6 +96,39 @@ def _host(address: Address) -> str:
     return host if address.port == {"http": 80, "https": 443}[address.scheme] else f"{host}:{address.port}"
 
 
+class _Bounded(httpcore2.AsyncNetworkStream):
+    """A connection that says only so much: of an answer nothing is read but its status and its header."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._left_bytes = _MAX_ANSWER_BYTES
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        """Raises: httpcore2.ReadError: it was too much; and what the connection raises."""
+        data = await self._stream.read(max_bytes, timeout)
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            raise httpcore2.ReadError
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore2.AsyncNetworkStream:
+        return _Bounded(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
 class _GuardedNetwork(httpcore2.AsyncNetworkBackend):
     """Opens connections to judged addresses only. TLS still asks for the name, and so does the Host header."""
 
@@ -111,7 +152,10 @@ class _GuardedNetwork(httpcore2.AsyncNetworkBackend):
         *others, last = addresses
         for address in others:
             try:
-                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+                return await self._open(address, port, timeout, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue  # another address of the same name may answer
-        return await self._network.connect_tcp(last, port, timeout, local_address, socket_options)
+        return await self._open(last, port, timeout, local_address, socket_options)
+
+    async def _open(self, *args: Any) -> httpcore2.AsyncNetworkStream:
+        return _Bounded(await self._network.connect_tcp(*args))

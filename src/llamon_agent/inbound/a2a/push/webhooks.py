@@ -35,8 +35,14 @@ from llamon_agent.runs.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
+_NAMELESS = "default"
+"""By which some 0.x clients ask for the webhook that was set without an id."""
+
 _SHAPES: Mapping[str, Dialect] = {dialect.version: dialect for dialect in (V03, V10)}
 """In whose shape the webhooks of each version are told, whatever transport they were registered by."""
+
+_LOOK_UPS_AT_ONCE = 4
+"""How many tasks are looked up at once to see what their webhooks are to be told: at a start there may be very many."""
 
 _LEAVE_S = 0.5
 """How long a leaving process lets requests to webhooks finish."""
@@ -67,6 +73,7 @@ class Webhooks:
         self._sender = sender
         self._max_per_task = max_per_task
         self._pause = pause
+        self._turn = asyncio.Semaphore(_LOOK_UPS_AT_ONCE)
         self._deliveries: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -82,7 +89,7 @@ class Webhooks:
         await self._sender.aclose()
 
     async def catch_up(self) -> None:
-        """Go on with what an earlier process left untold. Call it when its orphans are ended. Raises: BackendError."""
+        """Go on with what an earlier process left untold, once its runs have been taken over. Raises: BackendError."""
         for push in await self._store.untold_push():
             self._start(push, None)
 
@@ -98,16 +105,19 @@ class Webhooks:
         self.check(config)
         # First of all, so that nothing is lost of a run that has just begun.
         subscription = await self._runs.subscribe(task.owner, task.agent, task.id, after_seq=None, ended_ok=True)
+        has_ended = subscription.task.is_terminal
         try:
             async with self._lock(task.id):
                 config = await self._named(task, config)
                 push = TaskPushConfig(owner=task.owner, agent=task.agent, task_id=task.id, config=config)
                 await self._store.put_push(push)
                 await self._end(task.id, config.id)
-                self._start(push, subscription)
+                self._start(push, None if has_ended else subscription)
         except BaseException:
             subscription.close()
             raise
+        if has_ended:
+            subscription.close()
         return config
 
     async def get(self, owner: str, agent: str, task_id: str, config_id: str | None) -> PushConfig:
@@ -116,8 +126,9 @@ class Webhooks:
         Raises: TaskNotFound, also where there is no such webhook (A2A 1.0 §3.1.8); BackendError.
         """
         configs = await self.list(owner, agent, task_id)
-        named = [config for config in configs if config.id == (task_id if config_id is None else config_id)]
-        found = named or (configs if config_id is None else ())
+        by_id = {config.id: config for config in configs}
+        nameless = by_id.get(task_id) if config_id in (None, _NAMELESS) else None  # 0.x names it so, see _id_for
+        found = [one for one in (by_id.get(config_id or ""), nameless) if one] or (configs if config_id is None else ())
         if not found:
             raise TaskNotFound("The task has no such push notification configuration.")
         return found[0]
@@ -163,6 +174,7 @@ class Webhooks:
             store=self._store,
             post=self._sender.post,
             pause=self._pause,
+            turn=self._turn,
         )
         key = (push.task_id, push.config.id)
         self._deliveries[key] = asyncio.create_task(delivery.run(subscription))

@@ -33,7 +33,7 @@ from llamon_agent.inbound.a2a.operations import (
     Subscribe,
 )
 from llamon_agent.inbound.a2a.params import read_params
-from llamon_agent.inbound.a2a.proto_json import Int32, read_count, read_proto_params
+from llamon_agent.inbound.a2a.proto_json import SEND_KEYS, UNDERSCORE, Int32, read_count, read_proto_params
 from llamon_agent.inbound.a2a.v03 import proto_schema
 from llamon_agent.inbound.a2a.v03.codec import V03
 from llamon_agent.inbound.a2a.v03.proto_values import event_out, message_in, message_out, push_in, push_out, task_out
@@ -57,7 +57,7 @@ _PUSH_NAME = re.compile(r"tasks/([^/]+)/pushNotificationConfigs/(.+)", re.DOTALL
 
 
 def _send(params: bytes, *, stream: bool) -> SendMessage:
-    wire = read_proto_params(_SEND, params, tell=b'"message_id"')
+    wire = read_proto_params(_SEND, params, tell=SEND_KEYS)
     if (message := wire.message or wire.request) is None:
         raise BadParams("message is required.", field="message")
     configuration = wire.configuration or _NOT_SAID
@@ -90,7 +90,7 @@ def read_stream(params: bytes) -> SendMessage:
 
 def read_get(params: bytes) -> GetTask:
     """Opens a GetTaskRequest."""
-    wire = read_proto_params(_GET, params, tell=b'"history_length"')
+    wire = read_proto_params(_GET, params, tell=UNDERSCORE)
     (task_id,) = _ids(_TASK, wire.name, "name")
     return GetTask(task_id=task_id, history_length=_history_length(wire.history_length, "historyLength"))
 
@@ -109,7 +109,7 @@ def read_subscribe(params: bytes) -> Subscribe:
 
 def read_set_push(params: bytes) -> SetPushConfig:
     """Opens a CreateTaskPushNotificationConfigRequest, or the config in it beside its parent."""
-    wire = read_proto_params(_PUSH, params, tell=b"_")
+    wire = read_proto_params(_PUSH, params, tell=UNDERSCORE)
     (task_id,) = _ids(_PARENT, wire.parent, "parent")
     config = (wire.config or wire).push_notification_config
     if config is None:
@@ -126,7 +126,7 @@ def read_get_push(params: bytes) -> GetPushConfig:
 
 def read_list_push(params: bytes) -> ListPushConfigs:
     """Opens a ListTaskPushNotificationConfigRequest; a page size of 0 is an unset one."""
-    wire = read_proto_params(_PUSH_LIST, params, tell=b"_")
+    wire = read_proto_params(_PUSH_LIST, params, tell=UNDERSCORE)
     (task_id,) = _ids(_PARENT, wire.parent, "parent")
     page_size = read_count(wire.page_size, "pageSize") or None
     return ListPushConfigs(task_id=task_id, page_size=page_size, page_token=wire.page_token or None)

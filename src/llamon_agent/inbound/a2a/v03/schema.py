@@ -36,6 +36,7 @@ class Part(_Wire, frozen=True):
     """TextPart, FilePart or DataPart; one Struct, because the `kind` that tells them apart may be missing."""
 
     kind: str | None = None
+    type: str | None = None
     text: str | None = None
     file: File | None = None
     data: Json | None = None

@@ -36,7 +36,7 @@ encode = msgspec.json.Encoder().encode
 
 def part_in(part: schema.Part, position: int) -> Part:
     """One part, by its kind; without one, by what it holds. Raises: BadParams."""
-    kind = part.kind or _kind_of(part)
+    kind = part.kind or part.type or _kind_of(part)  # `type` is what 0.1 called it
     if kind == "text" and part.text is not None:
         return Text(text=part.text, metadata=part.metadata)
     if kind == "data" and part.data is not None:

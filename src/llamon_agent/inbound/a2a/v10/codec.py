@@ -23,7 +23,7 @@ from llamon_agent.inbound.a2a.operations import (
     Subscribe,
 )
 from llamon_agent.inbound.a2a.params import read_params
-from llamon_agent.inbound.a2a.proto_json import Enum, read_count, read_proto_params, required
+from llamon_agent.inbound.a2a.proto_json import SEND_KEYS, UNDERSCORE, Enum, read_count, read_proto_params, required
 from llamon_agent.inbound.a2a.timestamp import read_timestamp
 from llamon_agent.inbound.a2a.v10 import schema
 from llamon_agent.inbound.a2a.v10.values import (
@@ -60,7 +60,7 @@ _NO_CONFIGURATION = schema.SendMessageConfiguration()
 
 
 def _send(params: bytes, *, stream: bool) -> SendMessage:
-    wire = read_proto_params(_SEND, params, tell=b'"message_id"')
+    wire = read_proto_params(_SEND, params, tell=SEND_KEYS)
     if wire.message is None:
         raise BadParams("message is required.", field="message")
     configuration = wire.configuration or _NO_CONFIGURATION
@@ -89,7 +89,7 @@ def read_stream(params: bytes) -> SendMessage:
 
 def read_get(params: bytes) -> GetTask:
     """Source: A2A 1.0 §9.4.3 (GetTask)."""
-    wire = read_proto_params(_GET, params, tell=b'"history_length"')
+    wire = read_proto_params(_GET, params, tell=UNDERSCORE)
     return GetTask(
         task_id=required(wire.id, "id"),
         history_length=read_count(wire.history_length, "historyLength"),
@@ -99,7 +99,7 @@ def read_get(params: bytes) -> GetTask:
 
 def read_list(params: bytes) -> ListTasks:
     """Source: A2A 1.0 §9.4.4 (ListTasks); pageSize is 1 to 100, 50 where unset (§3.1.4)."""
-    wire = read_proto_params(_LIST, params, tell=b"_")
+    wire = read_proto_params(_LIST, params, tell=UNDERSCORE)
     since = wire.status_timestamp_after
     page_size = read_count(wire.page_size, "pageSize", least=1, most=_MAX_PAGE_SIZE)
     return ListTasks(
@@ -137,14 +137,14 @@ def read_subscribe(params: bytes) -> Subscribe:
 
 def read_set_push(params: bytes) -> SetPushConfig:
     """Source: A2A 1.0 §9.4.7 (CreateTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH, params, tell=b"_")
+    wire = read_proto_params(_PUSH, params, tell=UNDERSCORE)
     task_id = required(wire.task_id, "taskId")
     return SetPushConfig(task_id=task_id, config=push_in(wire), tenant=wire.tenant or None)
 
 
 def read_get_push(params: bytes) -> GetPushConfig:
     """Source: A2A 1.0 §9.4.7 (GetTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH_ID, params, tell=b"_")
+    wire = read_proto_params(_PUSH_ID, params, tell=UNDERSCORE)
     return GetPushConfig(
         task_id=required(wire.task_id, "taskId"), config_id=required(wire.id, "id"), tenant=wire.tenant or None
     )
@@ -152,7 +152,7 @@ def read_get_push(params: bytes) -> GetPushConfig:
 
 def read_list_push(params: bytes) -> ListPushConfigs:
     """Source: A2A 1.0 §9.4.7 (ListTaskPushNotificationConfigs); a pageSize of 0 is an unset one."""
-    wire = read_proto_params(_PUSH_LIST, params, tell=b"_")
+    wire = read_proto_params(_PUSH_LIST, params, tell=UNDERSCORE)
     return ListPushConfigs(
         task_id=required(wire.task_id, "taskId"),
         page_size=read_count(wire.page_size, "pageSize") or None,
@@ -163,7 +163,7 @@ def read_list_push(params: bytes) -> ListPushConfigs:
 
 def read_delete_push(params: bytes) -> DeletePushConfig:
     """Source: A2A 1.0 §9.4.7 (DeleteTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH_ID, params, tell=b"_")
+    wire = read_proto_params(_PUSH_ID, params, tell=UNDERSCORE)
     return DeletePushConfig(
         task_id=required(wire.task_id, "taskId"), config_id=required(wire.id, "id"), tenant=wire.tenant or None
     )

@@ -1,24 +1,33 @@
 -- name: create
-insert into task (id, owner, agent, context_id, state, terminal, at_ms, seq, body)
-values (:id, :owner, :agent, :context_id, :state, :terminal, :at_ms, :seq, :body)
+insert into task (id, owner, agent, context_id, state, terminal, at_ms, seq, body, holder, attempt, turn)
+values (
+    :id, :owner, :agent, :context_id, :state, :terminal, :at_ms, :seq, :body,
+    iif(:turn is null, null, :holder), :turn is not null, :turn
+)
 on conflict (id) do nothing;
 
 -- name: save
+-- Who was thought dead, and taken over, is not the holder any more and overwrites nothing.
 update task
 set state = :state, terminal = :terminal, at_ms = :at_ms, seq = :seq, body = :body
-where id = :id and seq = :expect and not terminal;
+where id = :id and seq = :expect and not terminal and (holder is null or holder = :holder);
+
+-- name: save_begun
+update task
+set state = :state, terminal = :terminal, at_ms = :at_ms, seq = :seq, body = :body,
+    holder = :holder, attempt = 1, turn = :turn
+where id = :id and seq = :expect and not terminal and (holder is null or holder = :holder);
+
+-- name: save_settled
+update task
+set state = :state, terminal = :terminal, at_ms = :at_ms, seq = :seq, body = :body,
+    holder = null, attempt = 0, turn = null
+where id = :id and seq = :expect and not terminal and (holder is null or holder = :holder);
 
 -- name: get
 select body
 from task
 where id = :id and owner = :owner and agent = :agent;
-
--- name: unfinished
--- Asked once, at the start: reading all of an index then costs less than keeping another one with every write.
-select body
-from task
-where id in (select id from task where state in (select value from json_each(:states)))
-order by at_ms, id;
 
 -- name: list
 select body

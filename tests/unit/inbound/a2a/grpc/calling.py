@@ -16,10 +16,11 @@ from tests.unit.inbound.a2a.edges import Edge, edge
 
 from llamon_agent.inbound.a2a.admission import Admission
 from llamon_agent.inbound.a2a.auth import Auth
+from llamon_agent.inbound.a2a.endpoint import Endpoint, Reply
 from llamon_agent.inbound.a2a.faults import ErrorTable
 from llamon_agent.inbound.a2a.grpc.door import Door
 from llamon_agent.inbound.a2a.grpc.server import GrpcServer
-from llamon_agent.testing.scripted import Step
+from llamon_agent.testing.scripted import Gate, Step
 
 M = TypeVar("M", bound=Message)
 
@@ -80,6 +81,32 @@ async def calling(
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
             yield Calling(it, server, channel)
+
+
+class Answering(Endpoint):
+    """An endpoint that answers everything with one reply, when it may."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self.gate = Gate()
+
+    async def answer(self, *_args: Any, **_more: Any) -> Reply:
+        await self.gate.wait()
+        return self.reply
+
+
+@asynccontextmanager
+async def answering(reply: Reply) -> AsyncIterator[tuple[Answering, grpc.aio.Channel]]:
+    """A server in front of such an endpoint, and a channel to it."""
+    endpoint = Answering(reply)
+    door = Door(endpoint=endpoint, admission=Admission(auth=Auth({})))
+    server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=1024)
+    async with (
+        asyncio.timeout(20),
+        server.serving(lambda: door),
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        yield endpoint, channel
 
 
 def message(text: str = "hi", **more: Any) -> new.Message:

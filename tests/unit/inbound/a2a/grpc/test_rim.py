@@ -3,13 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
-from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Value
@@ -18,6 +17,7 @@ from tests.unit.inbound.a2a.grpc.calling import (
     NEW,
     OLD,
     Metadata,
+    answering,
     calling,
     details_of,
     kinds,
@@ -27,19 +27,14 @@ from tests.unit.inbound.a2a.grpc.calling import (
 
 from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.domain.message import Data, Raw, Role, Text
-from llamon_agent.domain.message import Message as DomainMessage
-from llamon_agent.inbound.a2a.admission import Admission
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Reply, Result, Traits
+from llamon_agent.domain.message import Data, Raw
+from llamon_agent.inbound.a2a.endpoint import Caller, Traits
 from llamon_agent.inbound.a2a.faults import Refused, refused
-from llamon_agent.inbound.a2a.grpc.door import Door
-from llamon_agent.inbound.a2a.grpc.server import GrpcServer
+from llamon_agent.inbound.a2a.grpc.rim import read_metadata
 from llamon_agent.inbound.a2a.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.rpc import answer_call
-from llamon_agent.inbound.a2a.streaming import Spoken, Told
-from llamon_agent.inbound.a2a.v03.proto_codec import V03_PROTO
+from llamon_agent.inbound.a2a.streaming import Single, Told
 from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.testing.scripted import Gate, Step
 
@@ -60,7 +55,7 @@ def raw_stream(channel: grpc.aio.Channel, request: bytes = b"", **more: Any) -> 
     return follow(request, **more)
 
 
-class Held(Spoken):
+class Held(Single):
     """A stream that says what it is given, then nothing, until it is closed."""
 
     def __init__(self, *said: Sequence[Told] | Refused) -> None:
@@ -75,55 +70,6 @@ class Held(Spoken):
 
     def close(self) -> None:
         self.closed.set()
-
-
-class Answering(Endpoint):
-    """An endpoint that answers everything with one reply, when it may."""
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
-        self.gate = Gate()
-
-    async def answer(self, *_args: Any, **_more: Any) -> Reply:
-        await self.gate.wait()
-        return self.reply
-
-
-@asynccontextmanager
-async def answering(reply: Reply) -> AsyncIterator[tuple[Answering, grpc.aio.Channel]]:
-    endpoint = Answering(reply)
-    door = Door(endpoint=endpoint, admission=Admission(auth=Auth({})))
-    server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=1024)
-    async with (
-        asyncio.timeout(20),
-        server.serving(lambda: door),
-        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
-    ):
-        yield endpoint, channel
-
-
-# Messages without a task.
-
-
-SPOKEN = DomainMessage(message_id="m", role=Role.AGENT, parts=(Text.of("Hi!"),))
-
-
-async def test_a_direct_message_is_an_answer() -> None:
-    for service, dialect, kind in ((NEW, V10, new.SendMessageResponse), (OLD, V03_PROTO, old.SendMessageResponse)):
-        async with answering(Result(dialect.write_message(SPOKEN))) as (endpoint, channel):
-            endpoint.gate.open()
-            ask: Any = channel.unary_unary(service + "SendMessage", response_deserializer=kind.FromString)
-            answer = await ask(b"")
-        assert (answer.message if service is NEW else answer.msg).message_id == "m"
-
-
-async def test_a_direct_message_is_a_stream_of_one() -> None:
-    for service, dialect, kind in ((NEW, V10, new.StreamResponse), (OLD, V03_PROTO, old.StreamResponse)):
-        async with answering(Spoken(SPOKEN, dialect)) as (endpoint, channel):
-            endpoint.gate.open()
-            follow: Any = channel.unary_stream(service + "SendStreamingMessage", response_deserializer=kind.FromString)
-            [event] = [event async for event in follow(b"")]
-        assert (event.message if service is NEW else event.msg).message_id == "m"
 
 
 # What is carried.
@@ -188,6 +134,8 @@ async def test_the_events_behind_the_last_one_that_was_read_are_told() -> None:
     ("method", "streams"),
     [(f"/{service.name}/{name}", rpc.streams) for service in SERVICES for name, rpc in service.rpcs.items()],
 )
+@pytest.mark.requirement("1.0/10.2-metadata")
+@pytest.mark.requirement("1.0/3.6.2-unsupported-version")
 async def test_a_version_that_is_not_spoken_is_refused_by_every_rpc(method: str, streams: bool) -> None:
     async with calling() as it:
         metadata = (("a2a-version", "99.0"),)
@@ -221,6 +169,8 @@ async def test_a_service_speaks_its_own_version_only(service: str, version: str,
 
 
 @pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer no"),)])
+@pytest.mark.requirement("1.0/7.4-every-request")
+@pytest.mark.requirement("1.0/3.3.2-unauthenticated")
 async def test_who_has_no_token_is_refused_before_the_message_is_read(metadata: Metadata) -> None:
     async with calling(tokens={"ann": "s3cret"}) as it:
         answer = await refusal(raw_answer(it.channel, b"\xff", metadata=metadata))
@@ -241,6 +191,7 @@ async def test_a_task_belongs_to_its_callers_token() -> None:
 
 
 @pytest.mark.parametrize("key", ["a2a-extensions", "x-a2a-extensions"])
+@pytest.mark.requirement("1.0/10.2-metadata")
 async def test_activated_extensions_are_named_in_the_callers_spelling(key: str) -> None:
     metadata = ((key, f"https://example.com/other, {URI}"), (key, "https://example.com/third"))
     async with calling(ANSWER, ANSWER, traits=Traits(extensions={URI: True})) as it:
@@ -250,6 +201,23 @@ async def test_activated_extensions_are_named_in_the_callers_spelling(key: str) 
         error = await refusal(it.ask(NEW + "SendMessage", saying(), new.SendMessageResponse))
     assert told == [URI, URI]
     assert details_of(error)[0].reason == "EXTENSION_SUPPORT_REQUIRED"
+
+
+def test_metadata_are_the_bytes_that_came() -> None:
+    """Clients of grpcio cannot send such values, others can: grpcio hands on as text what is UTF-8."""
+    metadata = (("authorization", "Bearer 열쇠"), ("trace-bin", b"\xff"), ("a", "\xff"), ("a", "b"))
+    context: Any = SimpleNamespace(invocation_metadata=lambda: metadata)
+    assert read_metadata(context) == {
+        b"authorization": "Bearer 열쇠".encode(),
+        b"trace-bin": b"\xff",
+        b"a": "\xff, b".encode(),
+    }
+
+
+async def test_metadata_that_is_bytes_harms_nothing() -> None:
+    async with calling(ANSWER) as it:
+        answer = await raw_answer(it.channel, saying().SerializeToString(), metadata=(("trace-bin", b"\xff\x00"),))
+    assert new.SendMessageResponse.FromString(answer).task.id
 
 
 async def test_no_extension_is_named_where_none_was_activated() -> None:

@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 import grpc
+import pytest
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
 from google.protobuf.empty_pb2 import Empty
 from tests.unit.inbound.a2a.grpc.calling import (
     NEW,
     OLD,
+    answering,
     calling,
     kinds,
     old_saying,
@@ -19,10 +21,15 @@ from tests.unit.inbound.a2a.grpc.calling import (
 )
 
 from llamon_agent.domain.events import Complete, Delta
+from llamon_agent.domain.message import Message as DomainMessage
+from llamon_agent.domain.message import Role, Text
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task
-from llamon_agent.inbound.a2a.endpoint import Traits
+from llamon_agent.inbound.a2a.endpoint import Result, Traits
 from llamon_agent.inbound.a2a.modes import Modes
+from llamon_agent.inbound.a2a.streaming import Single, Told
+from llamon_agent.inbound.a2a.v03.proto_codec import V03_PROTO
+from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.testing.scripted import Gate, Step
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
@@ -123,6 +130,8 @@ async def test_the_extended_card_names_the_address_that_it_is_given() -> None:
 # Every rpc of 0.3.
 
 
+@pytest.mark.requirement("0.3/3.2.2-grpc")
+@pytest.mark.requirement("0.3/3.4-equivalent")
 async def test_a_0_3_task_is_sent_got_and_canceled_once() -> None:
     async with calling(ANSWER, [Gate()]) as it:
         sent = (await it.ask(OLD + "SendMessage", old_saying(), old.SendMessageResponse)).task
@@ -137,6 +146,8 @@ async def test_a_0_3_task_is_sent_got_and_canceled_once() -> None:
     assert str(error.details()).startswith("TaskNotCancelableError: ")
 
 
+@pytest.mark.requirement("0.3/3.2.2-grpc")
+@pytest.mark.requirement("0.3/7.2-final")
 async def test_a_0_3_stream_has_one_final_event() -> None:
     async with calling(ANSWER) as it:
         events = [event async for event in it.follow(OLD + "SendStreamingMessage", old_saying(), old.StreamResponse)]
@@ -144,6 +155,8 @@ async def test_a_0_3_stream_has_one_final_event() -> None:
     assert events[-1].status_update.final
 
 
+@pytest.mark.requirement("0.3/3.2.2-grpc")
+@pytest.mark.requirement("0.3/7.9-resubscribe")
 async def test_a_0_3_subscription_to_a_finished_task_is_the_task() -> None:
     async with calling(ANSWER) as it:
         sent = (await it.ask(OLD + "SendMessage", old_saying(), old.SendMessageResponse)).task
@@ -152,6 +165,8 @@ async def test_a_0_3_subscription_to_a_finished_task_is_the_task() -> None:
     assert [event.task for event in events] == [sent]
 
 
+@pytest.mark.requirement("0.3/3.2.2-grpc")
+@pytest.mark.requirement("0.3/7.5-push")
 async def test_a_0_3_task_keeps_its_webhooks() -> None:
     async with calling([Gate()], webhooks=Hooks()) as it:
         parent = f"tasks/{await it.begin()}"
@@ -173,3 +188,27 @@ async def test_a_0_3_task_keeps_its_webhooks() -> None:
         assert list(page.configs) == [kept]
         deletion = old.DeleteTaskPushNotificationConfigRequest(name=name)
         await it.ask(OLD + "DeleteTaskPushNotificationConfig", deletion, Empty)
+
+
+# Messages without a task.
+
+
+SPOKEN = DomainMessage(message_id="m", role=Role.AGENT, parts=(Text.of("Hi!"),))
+
+
+async def test_a_direct_message_is_an_answer() -> None:
+    for service, dialect, kind in ((NEW, V10, new.SendMessageResponse), (OLD, V03_PROTO, old.SendMessageResponse)):
+        async with answering(Result(dialect.write_message(SPOKEN))) as (endpoint, channel):
+            endpoint.gate.open()
+            ask: Any = channel.unary_unary(service + "SendMessage", response_deserializer=kind.FromString)
+            answer = await ask(b"")
+        assert (answer.message if service is NEW else answer.msg).message_id == "m"
+
+
+async def test_a_direct_message_is_a_stream_of_one() -> None:
+    for service, dialect, kind in ((NEW, V10, new.StreamResponse), (OLD, V03_PROTO, old.StreamResponse)):
+        async with answering(Single(Told(None, dialect.write_message(SPOKEN)))) as (endpoint, channel):
+            endpoint.gate.open()
+            follow: Any = channel.unary_stream(service + "SendStreamingMessage", response_deserializer=kind.FromString)
+            [event] = [event async for event in follow(b"")]
+        assert (event.message if service is NEW else event.msg).message_id == "m"

@@ -43,7 +43,9 @@ def test_what_a_program_can_use_comes_along(dialect: Dialect) -> None:
 
 
 def test_a_0_3_caller_finds_the_errors_name_where_its_client_looks_for_it() -> None:
-    assert status_of(refused(TaskNotFound(), V03_PROTO), "1.0.1").details == "TaskNotFoundError: There is no such task."
+    assert (
+        status_of(refused(TaskNotFound(), V03_PROTO), "1.0.1").details == "TaskNotFoundError: The task was not found."
+    )
 
 
 def test_the_names_are_those_that_the_official_client_knows() -> None:

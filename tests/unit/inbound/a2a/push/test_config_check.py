@@ -6,7 +6,12 @@ import pytest
 
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.push import PushConfig
-from llamon_agent.inbound.a2a.push.config_check import MAX_ID_CHARACTERS, MAX_SECRET_CHARACTERS, check_config
+from llamon_agent.inbound.a2a.push.config_check import (
+    MAX_ID_CHARACTERS,
+    MAX_SCHEMES,
+    MAX_SECRET_CHARACTERS,
+    check_config,
+)
 
 
 def config(**more: Any) -> PushConfig:
@@ -35,6 +40,13 @@ def test_a_sound_configuration_is_where_its_url_says(more: dict[str, Any]) -> No
         ({"token": "a\r\nX-Other: b"}, "token"),
         ({"token": "a\n"}, "token"),
         ({"token": "ü"}, "token"),
+        ({"token": " a"}, "token"),
+        ({"token": "a "}, "token"),
+        ({"token": " "}, "token"),
+        ({"schemes": ("Bearer",), "credentials": "a "}, "authentication.credentials"),
+        ({"schemes": ("Bearer", "x" * 65)}, "authentication"),
+        ({"schemes": ("Bearer", "a\x00")}, "authentication"),
+        ({"schemes": ("Bearer",) * (MAX_SCHEMES + 1)}, "authentication"),
         ({"token": "x" * (MAX_SECRET_CHARACTERS + 1)}, "token"),
         ({"schemes": ("Bearer",), "credentials": "a\r\nb"}, "authentication.credentials"),
         ({"schemes": ("Bearer\r\nX-Other: b",), "credentials": "a"}, "authentication"),

@@ -15,7 +15,7 @@ from llamon_agent.domain.message import Text
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Artifact, Task
 from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.push.delivery import PAUSES_S, Delivery
+from llamon_agent.inbound.a2a.push.delivery import PAUSES_S, Delivery, Write
 from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, Taken, TryLater
 from llamon_agent.inbound.a2a.v03.codec import V03
 from llamon_agent.inbound.a2a.v10.codec import V10
@@ -36,8 +36,8 @@ class Hook:
         self.media_types: set[str] = set()
         self.pauses: list[float] = []
 
-    async def post(self, config: PushConfig, media_type: str, body: bytes) -> Outcome:
-        self.bodies.append(json.loads(body))
+    async def post(self, push: TaskPushConfig, media_type: str, write: Write) -> Outcome:
+        self.bodies.append(json.loads(await write()))
         self.media_types.add(media_type)
         if self.gate is not None:
             await self.gate.wait()
@@ -212,6 +212,28 @@ async def test_what_was_told_is_written_down_to_the_end() -> None:
         await (await told.follow(run.task))
         assert await told.told_seq(run.task) == (await run.settled(5)).seq
         assert await told.store.untold_push() == ()
+
+
+class Noting(MemoryTaskStore):
+    """Remembers what was written down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[int] = []
+
+    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+        self.written.append(seq)
+        await super().push_told(task_id, config_id, seq)
+
+
+async def test_what_was_told_while_the_task_worked_is_not_written_down() -> None:
+    """Its number is not recorded: behind a crash the task's end might have it, and would count as told."""
+    store = Noting()
+    async with telling([Progress(text="a"), Delta(text="b"), Complete()], store=store) as told:
+        run = await told.runs.submit_run(request())
+        await (await told.follow(run.task))
+        assert len(told.hook.bodies) > 1
+        assert store.written == [(await run.settled(5)).seq]
 
 
 async def test_what_was_given_up_is_written_down_too() -> None:

@@ -33,6 +33,8 @@ def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
         ("Thu, 01 Jan 2026 11:00:00 GMT", 0),
         ("Fri, 01 Jan 2100 00:00:00 GMT", MAX_RETRY_AFTER_S),
         *(("", 0), ("soon", 0), ("-5", 0), ("1.5", 0), ("٣", 0), ("Thu, 99 Jan 2026 12:00:30 GMT", 0)),
+        ("Thu, 01 Jan 99999999999999999999 12:00:30 GMT", 0),
+        ("Thu, 01 Jan 2026 12:00:30 +99999999999999999999", 0),
     ],
 )
 def test_a_receiver_says_when_within_bounds(retry_after: str, after_s: float) -> None:

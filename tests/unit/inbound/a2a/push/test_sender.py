@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from tests.unit.inbound.a2a.push.receiver import BROKEN, GONE, HANG_UP, OK, SILENT, receiving
 from tests.unit.inbound.a2a.push.test_guard import Names
 
-from llamon_agent.domain.push import PushConfig
+from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, Taken, TryLater
@@ -29,6 +30,10 @@ def config(url: str, **more: Any) -> PushConfig:
     return PushConfig(id="a", url=url, version="1.0", **more)
 
 
+def push(url: str, *, owner: str = "alice", **more: Any) -> TaskPushConfig:
+    return TaskPushConfig(owner=owner, agent="demo", task_id="t", config=config(url, **more))
+
+
 @asynccontextmanager
 async def sending(
     allow: Sequence[str] = HERE, names: Names | None = None, *, timeout_s: float = 5, tls: ssl.SSLContext | None = None
@@ -38,9 +43,13 @@ async def sending(
     await sender.aclose()
 
 
+async def empty() -> bytes:
+    return b"{}"
+
+
 async def post(sender: Sender, url: str, **more: Any) -> Outcome:
     async with asyncio.timeout(10):
-        return await sender.post(config(url, **more), "application/a2a+json", b"{}")
+        return await sender.post(push(url, **more), "application/a2a+json", empty)
 
 
 async def test_a_webhook_gets_the_body_its_credentials_and_its_token() -> None:
@@ -94,6 +103,8 @@ def test_the_host_header_names_what_the_url_names(url: str, host: bytes) -> None
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nmuch", Taken()),
         (HANG_UP, TryLater("no connection, or none that lasted")),
         (b"220 mail.example ESMTP\r\n\r\n", TryLater("no connection, or none that lasted")),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 5_000, TryLater("no connection, or none that lasted")),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000, TryLater("no connection, or none that lasted")),
     ],
 )
 async def test_an_answer_is_judged_by_its_status_alone(answer: bytes, outcome: Outcome) -> None:
@@ -117,6 +128,7 @@ async def test_a_dead_receiver_may_come_back() -> None:
         assert await post(sender, "http://hooks.invalid/") == TryLater("no connection, or none that lasted")
 
 
+@pytest.mark.requirement("1.0/14.1-file-addresses")
 async def test_a_redirect_is_not_followed() -> None:
     async with receiving() as receiver, receiving() as elsewhere, sending() as sender:
         moved = f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {elsewhere.url}\r\nContent-Length: 0\r\n\r\n"
@@ -125,6 +137,7 @@ async def test_a_redirect_is_not_followed() -> None:
         assert (len(receiver.hooks), elsewhere.hooks) == (1, [])
 
 
+@pytest.mark.requirement("1.0/14.1-file-addresses")
 async def test_an_address_inside_is_never_connected_to() -> None:
     async with receiving() as receiver, sending(allow=()) as sender:
         assert await post(sender, receiver.url) == Refused("its address is not allowed")
@@ -178,6 +191,37 @@ async def test_a_slow_receiver_leaves_room_for_the_others() -> None:
         for task in (*slow, other):
             task.cancel()
         await asyncio.wait([*slow, other])
+
+
+async def test_one_owners_slow_receivers_leave_room_for_the_other_owners() -> None:
+    async with receiving() as receiver, sending(names=Names(["127.0.0.1"])) as sender:
+        receiver.answers = [SILENT]
+        slow = [asyncio.create_task(post(sender, f"http://n{n}.example:{receiver.port}/")) for n in range(70)]
+        await receiver.heard(32)
+        other = asyncio.create_task(post(sender, f"http://n0.example:{receiver.port}/other", owner="bob"))
+        hooks = await receiver.heard(33)
+        assert hooks[32].target == "/other"
+        for task in (*slow, other):
+            task.cancel()
+        await asyncio.wait([*slow, other])
+
+
+async def test_a_body_is_written_when_there_is_room_to_send_it() -> None:
+    written: list[int] = []
+    async with receiving() as receiver, sending() as sender:
+        receiver.answers = [SILENT]
+
+        async def write(number: int) -> bytes:
+            written.append(number)
+            return b"{}"
+
+        hooks = push(receiver.url)
+        posts = [asyncio.create_task(sender.post(hooks, "x", partial(write, number))) for number in range(20)]
+        await receiver.heard(8)
+        assert written == list(range(8))
+        for task in posts:
+            task.cancel()
+        await asyncio.wait(posts)
 
 
 async def test_tls_is_for_the_name_that_the_url_names(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def edge(
         pause=pause,
     )
     async with asyncio.timeout(10), webhooks, runs:
-        await runs.end_orphans()
+        await runs.start()
         await webhooks.catch_up()
         yield Edge(runs, kept, webhooks, pauses)
 
@@ -170,12 +170,46 @@ async def test_a_delivery_that_breaks_is_logged_and_harms_nobody(caplog: pytest.
     store = MemoryTaskStore()
     async with edge([ASK], store=store) as here:
         task = await paused(here.runs)
+    config = hook_at("an address of another version", id="lost")
+    await store.put_push(TaskPushConfig(owner=task.owner, agent=task.agent, task_id=task.id, config=config))
+    async with receiving() as receiver, edge([Complete()], store=store) as here:
+        await here.begin_with(hook_at(receiver.url), "yes", task=task.id)
+        await receiver.until(has_ended)
+    assert "the delivery to a webhook broke" in caplog.text
+
+
+async def test_a_hook_whose_task_is_not_found_any_more_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryTaskStore()
+    async with edge([ASK], store=store) as here:
+        task = await paused(here.runs)
     config = hook_at("http://127.0.0.1/", id="lost")
     await store.put_push(TaskPushConfig(owner="someone", agent="demo", task_id=task.id, config=config))
     async with receiving() as receiver, edge([Complete()], store=store) as here:
         await here.begin_with(hook_at(receiver.url), "yes", task=task.id)
         await receiver.until(has_ended)
-    assert "the delivery to a webhook broke" in caplog.text
+    assert "the task is not kept any more" in caplog.text
+    assert "broke" not in caplog.text
+
+
+async def test_what_waits_to_be_told_of_an_ended_task_is_read_when_there_is_room() -> None:
+    class Counting(MemoryTaskStore):
+        reads = 0
+
+        async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
+            self.reads += 1
+            return await super().get(owner, agent, task_id)
+
+    store = Counting()
+    async with receiving() as receiver, edge([Complete()], store=store) as here:
+        receiver.answers = [SILENT]
+        task = await (await here.runs.submit_run(request())).settled(5)
+        for number in range(20):
+            config = hook_at(receiver.url, id=f"{number}")
+            await store.put_push(TaskPushConfig(owner=task.owner, agent=task.agent, task_id=task.id, config=config))
+        store.reads = 0
+        await here.hooks.catch_up()
+        await receiver.heard(8)
+        assert store.reads == 20 + 8
 
 
 # --- which there are --------------------------------------------------------------------------------------------------
@@ -246,7 +280,7 @@ async def test_of_hooks_that_are_set_at_once_only_the_last_is_told_and_none_leav
         assert [hook.target for hook in await receiver.heard(1)] == ["/hook2"]
         assert await here.hooks.list(*OWNER, task.id) == (last,)
         await here.hooks.delete(*OWNER, task.id, "a")
-        assert len(here.runs._live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
 
 
 async def test_a_task_has_so_many_hooks_and_no_more(tmp_path: Path) -> None:
@@ -311,7 +345,7 @@ async def test_a_hook_that_cannot_be_kept_is_not_told_and_leaves_no_reader_behin
         with pytest.raises(BackendError):
             await here.hooks.register(task, hook_at(receiver.url))
         assert receiver.hooks == []
-        assert len(here.runs._live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
 
 
 # --- across restarts --------------------------------------------------------------------------------------------------

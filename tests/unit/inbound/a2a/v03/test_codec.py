@@ -386,4 +386,4 @@ def test_a_message_answers_a_send_and_a_stream_alike() -> None:
 
 def test_an_error_has_no_data() -> None:
     dialect: Dialect = V03
-    assert dialect.write_fault_data("TASK_NOT_FOUND", "There is no such task.", []) is None
+    assert dialect.write_fault_data("TASK_NOT_FOUND", "The task was not found.", []) is None

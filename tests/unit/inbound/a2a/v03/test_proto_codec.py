@@ -316,4 +316,4 @@ def test_there_is_no_list_of_tasks() -> None:
 
 def test_an_error_has_no_data() -> None:
     dialect: Dialect = V03_PROTO
-    assert dialect.write_fault_data("TASK_NOT_FOUND", "There is no such task.", []) is None
+    assert dialect.write_fault_data("TASK_NOT_FOUND", "The task was not found.", []) is None

@@ -329,6 +329,12 @@ def test_proto_field_names_are_read_as_well() -> None:
     )
 
 
+def test_one_name_of_the_protos_among_others_is_read_too() -> None:
+    mixed = {"messageId": "m1", "context_id": "c1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
+    call = opened("SendMessage", {"message": mixed, "configuration": {"return_immediately": True}})
+    assert (call.message.message_id, call.message.context_id, call.blocking) == ("m1", "c1", False)
+
+
 def test_proto_names_in_broken_json_are_bad_json() -> None:
     with pytest.raises(BadJson):
         V10.methods["SendMessage"](b'{"message":{"message_id":')

@@ -1,0 +1,65 @@
+"""The servers that are measured, each in a process of its own."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+_READY_S = 30.0
+
+
+class Running(NamedTuple):
+    """A server that answers."""
+
+    port: int
+    pid: int
+
+    @property
+    def resident_bytes(self) -> int:
+        """How much memory it has."""
+        shown = subprocess.run(["ps", "-o", "rss=", "-p", str(self.pid)], capture_output=True, check=True, text=True)
+        return int(shown.stdout) * 1024
+
+
+def edge(agent: Mapping[str, Any], data: Mapping[str, Any]) -> list[str]:
+    """What starts this edge with an agent and where it keeps its data, both as the configuration has them."""
+    return ["bench.edge_server", json.dumps({"a2a": agent, "data": data})]
+
+
+def sdk(agent: str, *database: str) -> list[str]:
+    """What starts the official SDK's server, see there."""
+    return ["bench.sdk_server", agent, *database]
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[Running]:
+    """The server, as long as the block runs."""
+    port = _free_port()
+    process = subprocess.Popen([sys.executable, "-m", command[0], str(port), *command[1:]])
+    try:
+        _await_port(port, process)
+        yield Running(port, process.pid)
+    finally:
+        process.terminate()
+        process.wait(_READY_S)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _await_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline_s = time.monotonic() + _READY_S
+    while time.monotonic() < deadline_s and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the server did not start")

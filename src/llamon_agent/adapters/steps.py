@@ -1,0 +1,222 @@
+"""Work of agents in threads of the machine, which nothing can stop: a run that is stopped waits for it.
+
+Theory. What async code lets a thread do goes to its loop's default executor: `asyncio.to_thread`, and LangChain's
+`run_in_executor`, and with it every node and tool of a graph that is not async. To cancel the coroutine that waits for
+such a step ends the waiting; the step goes on. So the loop is given an executor that knows whose step each is, by a
+context variable that tasks hand on to the tasks they start.
+
+Rules:
+- A run that is stopped begins no further step, and ends when those have ended that it has begun. How long that may take
+  is for whoever stops it to say.
+- A run that ends by itself waits for nothing: it chose to leave a step alone.
+- As many steps are under way at once as an executor of Python's own would allow. One that nobody waits for any more
+  gives its place away, so that those that hang hold up nobody; the first `MOST_ABANDONED` do, the others keep theirs.
+- What belongs to no run, such as looking up a host's address, has threads of its own.
+- The threads of steps are daemons: one that hangs does not keep a process that is done.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+PLACES = min(32, (os.cpu_count() or 1) + 4)
+"""How many steps are under way at once. Source: the default of ThreadPoolExecutor, which graphs are used to."""
+
+MOST_ABANDONED = 256
+"""How many steps that nobody waits for are replaced by others; a thread that sleeps costs some tens of kilobytes."""
+
+
+async def with_its_steps(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    """The same work; but stopped, by closing or cancelling, it ends only when its steps have ended."""
+    _know_steps(asyncio.get_running_loop())
+    steps = _Steps()
+    try:
+        while True:
+            try:
+                item = await steps.within(anext(work))
+            except StopAsyncIteration:
+                return
+            yield item
+    except BaseException as exc:
+        if _is_stop(exc):
+            try:
+                await steps.within(work.aclose())
+            finally:
+                await steps.end()
+        raise
+
+
+def _is_stop(exc: BaseException) -> bool:
+    """Whether the work is stopped from outside, whatever the agent's code made of it."""
+    task = asyncio.current_task()
+    is_cancelled = task is not None and task.cancelling() > 0
+    return is_cancelled or isinstance(exc, asyncio.CancelledError | GeneratorExit)
+
+
+class _Steps:
+    """What one run does in threads."""
+
+    def __init__(self) -> None:
+        self._under_way: set[Future[Any]] = set()
+        self._ended = False
+
+    async def within(self, part: Awaitable[T]) -> T:
+        """A part of the run, with all that it starts. The variable is not left set, as the caller's context is ours."""
+        before = _current.get()
+        _current.set(self)
+        try:
+            return await part
+        finally:
+            _current.set(before)
+
+    def begin(self, step: "_Step") -> None:
+        """Take note of a step. Raises: RuntimeError, as every executor that is shut down: the run was stopped."""
+        if self._ended:
+            raise RuntimeError("the run was stopped and begins nothing more")
+        self._under_way.add(step)
+        step.add_done_callback(self._under_way.discard)
+
+    async def end(self) -> None:
+        """Begin no further step, and wait for those that were begun."""
+        self._ended = True
+        begun = [asyncio.wrap_future(step) for step in tuple(self._under_way) if not step.cancel()]
+        await asyncio.gather(*begun, return_exceptions=True)
+
+
+_current: ContextVar[_Steps | None] = ContextVar("llamon_agent_steps", default=None)
+"""The run that the code which runs now belongs to."""
+
+
+class _Step(Future[Any]):
+    """One piece of work, done in a thread of the pool."""
+
+    def __init__(self, pool: "_Pool", work: Callable[[], Any]) -> None:
+        super().__init__()
+        self._pool = pool
+        self._work = work
+        self._is_abandoned = False
+
+    def cancel(self) -> bool:
+        """Nobody waits for it any more; whether it has not begun, and now never will."""
+        cancelled = super().cancel()
+        if self.running() and not self._is_abandoned:
+            self._is_abandoned = True
+            self._pool.replace(self)
+        return cancelled
+
+    def do(self) -> None:
+        if not self.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._work()
+        except BaseException as exc:  # noqa: BLE001 -- raised again where it is waited for
+            self.set_exception(exc)
+            del self  # or the error would hold it, by this frame, and it the error
+        else:
+            self.set_result(result)
+
+
+class _Pool:
+    """Threads that do steps, in the order in which they came: each step that was replaced adds one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[_Step] = deque()
+        self._replaced = 0
+        self._workers = 0
+        self._idle = 0
+        self._closed = False
+
+    def add(self, step: _Step) -> None:
+        """Let a thread do the step as soon as there is a place."""
+        with self._changed:
+            self._waiting.append(step)
+            self._staff()
+
+    def replace(self, step: _Step) -> None:
+        """Give the place of a step that is under way to another one, if there may be more such steps."""
+        with self._changed:
+            if self._replaced == MOST_ABANDONED:
+                return
+            self._replaced += 1
+            self._staff()
+        step.add_done_callback(self._came_back)
+
+    def close(self) -> None:
+        """Let the threads go home; what waits is not done any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _came_back(self, _step: Future[Any]) -> None:
+        with self._changed:
+            self._replaced -= 1
+
+    def _staff(self) -> None:
+        if self._idle >= len(self._waiting):
+            self._changed.notify()
+        elif self._has_room():
+            threading.Thread(target=self._work, name="llamon-agent-step", daemon=True).start()
+            self._workers += 1
+
+    def _has_room(self) -> bool:
+        return self._workers < PLACES + self._replaced
+
+    def _work(self) -> None:
+        while (step := self._next()) is not None:
+            step.do()
+            del step  # an idle thread holds nothing of anybody's
+
+    def _next(self) -> _Step | None:
+        """The next step; None for a thread that is not needed any more."""
+        with self._changed:
+            self._idle += 1
+            self._changed.wait_for(lambda: self._waiting or self._is_superfluous())
+            self._idle -= 1
+            if not self._is_superfluous():
+                return self._waiting.popleft()
+            self._workers -= 1
+            return None
+
+    def _is_superfluous(self) -> bool:
+        return self._closed or self._workers > PLACES + self._replaced
+
+
+class _Executor(ThreadPoolExecutor):
+    """A loop's default executor that does the steps of runs in a pool of their own, and the rest as Python does."""
+
+    def __init__(self) -> None:
+        super().__init__(thread_name_prefix="asyncio")
+        self._pool = _Pool()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        steps = _current.get()
+        if steps is None:
+            return super().submit(fn, *args, **kwargs)
+        step = _Step(self._pool, partial(fn, *args, **kwargs))
+        steps.begin(step)
+        self._pool.add(step)
+        return step
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._pool.close()
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+_knowing: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+"""The loops whose executor is ours. asyncio does not tell which one a loop has."""
+
+
+def _know_steps(loop: asyncio.AbstractEventLoop) -> None:
+    if loop not in _knowing:
+        loop.set_default_executor(_Executor())
+        _knowing.add(loop)

@@ -1,0 +1,145 @@
+-- Each writing statement takes many callers' rows at once, as arrays: a group of writes is one statement, one plan and one
+-- round trip, however many there are. No two rows of a group are of one task, and they come sorted by its id, so that two
+-- processes lock rows in one order.
+
+-- name: create
+with new as (
+    select *
+    from unnest(
+        %(id)b::text[], %(owner)b::text[], %(agent)b::text[], %(context_id)b::text[], %(state)b::text[],
+        %(terminal)b::boolean[], %(at_ms)s::bigint[], %(seq)s::bigint[], %(body)b::bytea[], %(turn)b::bytea[],
+        %(key)b::text[], %(digest)b::text[], %(key_at_ms)s::bigint[]
+    ) as new (id, owner, agent, context_id, state, terminal, at_ms, seq, body, turn, key, digest, key_at_ms)
+),
+keyed as (
+    insert into llamon_idempotency (owner, agent, key, digest, task_id, at_ms)
+    select owner, agent, key, digest, id, key_at_ms
+    from new
+    where key is not null and not exists (select from llamon_task where llamon_task.id = new.id)
+    order by owner, agent, key
+    on conflict do nothing
+    returning task_id
+)
+insert into llamon_task (id, owner, agent, context_id, state, terminal, at_ms, seq, holder, attempt, turn, body)
+select id, owner, agent, context_id, state, terminal, at_ms, seq,
+       case when turn is not null then %(holder)s end, (turn is not null)::integer, turn, body
+from new
+where key is null or id in (select task_id from keyed)
+on conflict (id) do nothing
+returning id;
+
+-- name: save
+-- A task that is held by somebody else is not saved: who was thought dead overwrites nothing. `again` says that the kept
+-- value is a write of this process whose outcome it never heard, and told nobody: it may be replaced even if terminal.
+with new as (
+    select *
+    from unnest(
+        %(id)b::text[], %(state)b::text[], %(terminal)b::boolean[], %(settled)b::boolean[], %(at_ms)s::bigint[],
+        %(seq)s::bigint[], %(body)b::bytea[], %(turn)b::bytea[], %(expect)s::bigint[], %(again)b::boolean[],
+        %(key)b::text[], %(digest)b::text[], %(key_at_ms)s::bigint[]
+    ) as new (id, state, terminal, settled, at_ms, seq, body, turn, expect, again, key, digest, key_at_ms)
+),
+saved as (
+    update llamon_task as task
+    set state = new.state,
+        terminal = new.terminal,
+        at_ms = new.at_ms,
+        seq = new.seq,
+        body = new.body,
+        holder = case when new.settled then null when new.turn is not null then %(holder)s else task.holder end,
+        attempt = case when new.settled then 0 when new.turn is not null then 1 else task.attempt end,
+        turn = case when new.settled then null else coalesce(new.turn, task.turn) end
+    from new
+    where task.id = new.id
+      and task.seq = new.expect
+      and (not task.terminal or new.again)
+      and (task.holder is null or task.holder = %(holder)s)
+      and (
+          new.again
+          or not exists (
+              select from llamon_idempotency as taken
+              where taken.owner = task.owner and taken.agent = task.agent and taken.key = new.key
+          )
+      )
+    returning task.id, task.owner, task.agent, new.key, new.digest, new.key_at_ms
+),
+keyed as (
+    insert into llamon_idempotency (owner, agent, key, digest, task_id, at_ms)
+    select owner, agent, key, digest, id, key_at_ms
+    from saved
+    where key is not null
+    order by owner, agent, key
+    on conflict do nothing
+)
+select id from saved;
+
+-- name: kept_seqs
+-- Asked for tasks of which a write was left in doubt.
+select id, seq
+from llamon_task
+where id = any(%(id)b::text[]);
+
+-- name: undo_creates
+-- Tasks that were created, perhaps, while their callers were told that they were not.
+with undone as (
+    delete from llamon_task as task
+    using unnest(%(id)b::text[], %(seq)s::bigint[]) as doubtful (id, seq)
+    where task.id = doubtful.id and task.seq = doubtful.seq and (task.holder is null or task.holder = %(holder)s)
+    returning task.id
+)
+delete from llamon_idempotency
+where task_id in (select id from undone);
+
+-- name: get
+select body
+from llamon_task
+where id = %(id)s and owner = %(owner)s and agent = %(agent)s;
+
+-- name: list
+-- One statement, so that the page and its total are of one moment.
+select found.total, page.body
+from (
+    select count(*) as total
+    from llamon_task
+    where owner = %(owner)s
+      and agent = %(agent)s
+      and at_ms >= %(changed_since_ms)s
+      and state = any(%(states)s)
+) as found
+left join lateral (
+    select body, at_ms, id
+    from llamon_task
+    where owner = %(owner)s
+      and agent = %(agent)s
+      and at_ms >= %(changed_since_ms)s
+      and (at_ms, id) < (%(after_ms)s, %(after_id)s)
+      and state = any(%(states)s)
+    order by at_ms desc, id desc
+    limit %(rows)s
+) as page on true
+order by page.at_ms desc, page.id desc;
+
+-- name: list_context
+select found.total, page.body
+from (
+    select count(*) as total
+    from llamon_task
+    where context_id = %(context_id)s
+      and owner = %(owner)s
+      and agent = %(agent)s
+      and at_ms >= %(changed_since_ms)s
+      and state = any(%(states)s)
+) as found
+left join lateral (
+    select body, at_ms, id
+    from llamon_task
+    where context_id = %(context_id)s
+      and owner = %(owner)s
+      and agent = %(agent)s
+      and at_ms >= %(changed_since_ms)s
+      and (at_ms, id) < (%(after_ms)s, %(after_id)s)
+      and state = any(%(states)s)
+    order by at_ms desc, id desc
+    limit %(rows)s
+) as page on true
+order by page.at_ms desc, page.id desc;

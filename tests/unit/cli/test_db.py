@@ -1,0 +1,127 @@
+"""An operator's look at a database, and the migration of one."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.unit.cli.test_tasks import keep, some
+
+from llamon_agent.cli.exits import Exit
+from llamon_agent.cli.main import main
+from llamon_agent.store.folder import TASKS_NAME, own_folder
+from llamon_agent.store.statements import load_migrations
+
+Capture = pytest.CaptureFixture[str]
+
+NEEDED = len(load_migrations("sqlite/migrations"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+def older(folder: Path) -> None:
+    """A store as the first version made it."""
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / TASKS_NAME, isolation_level=None)) as connection:
+        connection.executescript(load_migrations("sqlite/migrations")[0] + "; pragma user_version = 1")
+
+
+def test_the_status_tells_where_how_old_and_how_many(folder: Path, capsys: Capture) -> None:
+    keep(folder, *some())
+    with own_folder(folder):
+        assert main(["db", "status"]) == Exit.OK
+    place, schema, tasks, webhooks, keys = capsys.readouterr().out.splitlines()
+    assert place.startswith("place    data/tasks.sqlite (sqlite, 0.")
+    assert schema == f"schema   version {NEEDED}"
+    assert tasks == "tasks    3: 1 input-required, 1 completed, 1 failed"
+    assert (webhooks, keys) == ("webhooks 0", "keys     0")
+
+
+def test_programs_are_told_the_same(folder: Path, capsys: Capture) -> None:
+    keep(folder, *some())
+    assert main(["db", "status", "--json"]) == Exit.OK
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["schema"], told["pending"]) == ("sqlite", NEEDED, 0)
+    assert told["states"] == {"completed": 1, "failed": 1, "input-required": 1}
+
+
+def test_an_older_store_is_migrated(folder: Path, capsys: Capture) -> None:
+    older(folder)
+    assert main(["db", "status"]) == Exit.OK
+    assert f"version 1, {NEEDED - 1} to migrate to {NEEDED}" in capsys.readouterr().out
+    assert main(["db", "migrate"]) == Exit.OK
+    assert capsys.readouterr().out == f"data/tasks.sqlite has schema version {NEEDED}\n"
+
+
+def test_a_store_that_an_edge_works_on_is_not_migrated(folder: Path, capsys: Capture) -> None:
+    older(folder)
+    with own_folder(folder):
+        assert main(["db", "migrate"]) == Exit.USAGE
+    assert "An edge works on these tasks" in capsys.readouterr().err
+
+
+def test_a_newer_store_is_told_as_that(folder: Path, capsys: Capture) -> None:
+    older(folder)
+    with closing(sqlite3.connect(folder / TASKS_NAME)) as connection:
+        connection.execute("pragma user_version = 99")
+    assert main(["db", "status"]) == Exit.USAGE
+    printed = capsys.readouterr()
+    assert "version 99" in printed.out
+    assert "upgrade llamon-agent" in printed.err
+
+
+def test_an_empty_database_is_migrated_and_looked_at(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", database_url)
+    assert main(["db", "status", "--json"]) == Exit.OK
+    before = json.loads(capsys.readouterr().out)
+    assert (before["kind"], before["schema"]) == ("postgres", 0)
+    assert main(["tasks", "list"]) == Exit.USAGE
+    assert "llamon db migrate makes their tables" in capsys.readouterr().err
+    assert main(["db", "migrate"]) == Exit.OK
+    with psycopg.connect(database_url) as connection:
+        connection.execute("select from checkpoints")  # of threads, which LangGraph makes
+    assert main(["tasks", "list"]) == Exit.OK
+    capsys.readouterr()
+    assert main(["db", "status", "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["pending"] == 0
+
+
+def test_a_database_is_looked_after_as_a_folder_is(
+    store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", store_url)
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        for number, (state, terminal) in enumerate([("completed", True), ("input-required", False)]):
+            body = {
+                "id": f"t{number}", "context_id": f"c{number}", "owner": "default", "agent": "demo", "seq": 1,
+                "created_ms": 1, "status": {"state": state, "at_ms": 1},
+            }  # fmt: skip
+            connection.execute(
+                "insert into llamon_task (id, owner, agent, context_id, state, terminal, at_ms, seq, attempt, body)"
+                " values (%s, 'default', 'demo', %s, %s, %s, 1, 1, 0, %s)",
+                (f"t{number}", f"c{number}", state, terminal, json.dumps(body).encode()),
+            )
+    assert main(["tasks", "cancel", "t1"]) == Exit.OK
+    assert main(["tasks", "show", "t1"]) == Exit.OK
+    assert "canceled" in capsys.readouterr().out
+    assert main(["tasks", "prune", "--older-than", "1d", "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out) == {"tasks": 1, "conversations": 1, "dry_run": False}
+    assert main(["tasks", "export"]) == Exit.OK
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["id"] == "t1"
+
+
+def test_a_password_is_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", "postgresql://me:s3cret@127.0.0.1:9/x")
+    assert main(["db", "status"]) == Exit.USAGE
+    printed = capsys.readouterr()
+    assert "the server cannot be reached" in printed.err
+    assert "s3cret" not in printed.out + printed.err
