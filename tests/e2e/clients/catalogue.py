@@ -148,7 +148,7 @@ CLIENTS: tuple[Client, ...] = (
     _py1(version="0.3", binding="JSONRPC", cannot=_NO_LIST),
     _py1(version="0.3", binding="HTTP+JSON", cannot=_NO_LIST | _NO_HOOK_CALLS),
     _py1(version="0.3", binding="GRPC", cannot=_NO_LIST),
-    _py03(binding="JSONRPC", bugs=_UNREAD_REFUSAL),
+    _py03(binding="JSONRPC"),
     _py03(
         binding="HTTP+JSON",
         naming="http",
@@ -168,7 +168,7 @@ CLIENTS: tuple[Client, ...] = (
     _js1(version="0.3", binding="JSONRPC", cannot=_NO_LIST),
     _js1(version="0.3", binding="HTTP+JSON", cannot=_NO_LIST, bugs=_JS_REST),
     _js1(version="0.3", binding="GRPC", cannot=_NO_LIST, bugs=_JS_PROTO),
-    _js03(binding="JSONRPC", bugs=_UNREAD_REFUSAL),
+    _js03(binding="JSONRPC"),
     _js03(binding="HTTP+JSON", bugs=_JS_REST),
     _js03(binding="GRPC", bugs=_JS03_GRPC),
 )
