@@ -46,21 +46,17 @@ imports: $(VENV)/.dev
 bench: $(VENV)/.dev  ## beside the official SDK's server; ARGS names some: calls, durable, memory
 	$(BIN)/python -m bench $(ARGS)
 
+LOCK := $(BIN)/uv pip compile --universal --generate-hashes --upgrade --no-header --no-annotate --no-emit-index-url --quiet
 KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gherkin-official \
 	googleapis-common-protos grpcio grpcio-tools httpx jinja2 jsonschema packaging protobuf pyopenssl python-dotenv pyyaml requests responses
-LOCK_KIT := --universal --generate-hashes --upgrade --no-header --no-annotate --no-emit-index-url --quiet
-LOCK_CLIENT := --python-version 3.11 --universal --generate-hashes --upgrade --no-header --no-annotate \
-	--no-emit-index-url --quiet
 
 lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
-	$(BIN)/uv pip compile pyproject.toml --extra build --universal --generate-hashes --upgrade \
-		--no-header --no-annotate --no-emit-index-url --quiet --output-file locks/run.txt
-	$(BIN)/uv pip compile pyproject.toml --extra build --extra dev --universal --generate-hashes --upgrade \
-		--no-header --no-annotate --no-emit-index-url --quiet --output-file locks/dev.txt
-	echo 'a2a-sdk[grpc]==0.3.26' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk03.txt
-	echo 'a2a-sdk==0.2.16' | $(BIN)/uv pip compile - $(LOCK_CLIENT) --output-file locks/client-sdk02.txt
-	echo 'a2a-testbed==0.3.0a3' | $(BIN)/uv pip compile - --python-version 3.12 $(LOCK_KIT) --output-file locks/kit-testbed.txt
-	printf '%s\n' $(KIT_TCK) | $(BIN)/uv pip compile - --python-version 3.11 $(LOCK_KIT) --output-file locks/kit-tck.txt
+	$(LOCK) pyproject.toml --extra build --output-file locks/run.txt
+	$(LOCK) pyproject.toml --extra build --extra dev --output-file locks/dev.txt
+	echo 'a2a-sdk[grpc]==0.3.26' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk03.txt
+	echo 'a2a-sdk==0.2.16' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk02.txt
+	echo 'a2a-testbed==0.3.0a3' | $(LOCK) - --python-version 3.12 --output-file locks/kit-testbed.txt
+	printf '%s\n' $(KIT_TCK) | $(LOCK) - --python-version 3.11 --output-file locks/kit-tck.txt
 	for sdk in sdk1 sdk03; do \
 		npm --prefix $(JS)/$$sdk update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund; done
 

@@ -27,6 +27,20 @@ LOCKED, PASSWORD = "locked", "open-sesame"
 _OPTIONS = ("-F", "-N60", "-c", "full_page_writes=off", "-c", "autovacuum=off", "-c", "listen_addresses=")
 _names = count(1)
 
+_END_OTHERS = sql.SQL(
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+    " where datname = current_database() and pid <> pg_backend_pid()"
+)
+_DELETE_ALL = sql.SQL("""
+    do $$
+    declare name text;
+    begin
+        for name in select tablename from pg_tables where schemaname = 'public' and tablename <> 'llamon_schema' loop
+            execute format('delete from %I', name);
+        end loop;
+    end $$
+""")
+
 
 class PostgresServer:
     """A server and what can happen to it."""
@@ -78,6 +92,11 @@ class PostgresServer:
         name = f"test_{next(_names)}"
         self.execute(sql.SQL("create database {} template {}").format(sql.Identifier(name), sql.Identifier(template)))
         return name
+
+    def empty_database(self, name: str) -> None:
+        """Delete all but the schema and its version, and end who is still connected."""
+        self.execute(_END_OTHERS, name)
+        self.execute(_DELETE_ALL, name)
 
     def drop_database(self, name: str) -> None:
         self.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))

@@ -177,9 +177,7 @@ def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> We
     return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
 
 
-async def _open(
-    storage: Storage, served: Served, _config: EdgeConfig, stack: AsyncExitStack
-) -> tuple[Agent, Introduction]:
+async def _open(storage: Storage, served: Served, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
     """An agent, and what it tells of itself."""
     agent = await _open_agent(served, storage, stack)
     if served.target.adapter not in ("langgraph", "model"):

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 Opened = tuple[Agent, Introduction]
 
-OpenAgent = Callable[[Served, EdgeConfig, AsyncExitStack], Awaitable[Opened]]
+OpenAgent = Callable[[Served, AsyncExitStack], Awaitable[Opened]]
 """Opens an agent, which lasts as long as the stack. Raises: ConfigError."""
 
 
@@ -173,7 +173,7 @@ class Edge:
         try:
             for served in config.served():
                 try:
-                    hosted[served.target.name] = await self._host(served, config)
+                    hosted[served.target.name] = await self._host(served)
                 except ConfigError as exc:
                     place = f"agents.{served.target.name}: " if len(config.agents) > 1 else ""
                     problems += [place + problem for problem in exc.public.splitlines()]
@@ -185,11 +185,11 @@ class Edge:
             raise ConfigError("\n".join(problems))
         return hosted
 
-    async def _host(self, served: Served, config: EdgeConfig) -> Hosted:
+    async def _host(self, served: Served) -> Hosted:
         kept = self._hosted.get(served.target.name)
         if kept is not None and kept.served.drives_as(served):
             return kept
-        return await Hosted(served, lambda stack: self._open_agent(served, config, stack)).opened()
+        return await Hosted(served, lambda stack: self._open_agent(served, stack)).opened()
 
     async def _close_new(self, hosted: Iterable[Hosted]) -> None:
         for one in hosted:

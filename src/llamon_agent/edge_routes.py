@@ -85,32 +85,33 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
         sites[default.target.name], path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
     )
     main = _main_endpoint(a2a, offered, default, site, endpoints, backing)
-
-    def calls(endpoint: Endpoint, path: str) -> Sequence[BaseRoute]:
-        return [
-            *rpc_routes(endpoint, admission, path=path),
-            *rest_routes(endpoint, admission, path=path, table=a2a.errors),
-        ]
-
+    of_agents = [
+        route
+        for name, endpoint in endpoints.items()
+        for route in (
+            *_calls(a2a, endpoint, admission, agent_path(a2a, name)),
+            *(_cards(sites[name]) if name in sites else []),
+        )
+    ]
     routes = [
         health_route(),
         *agents_routes(_listed(a2a, offered)),
         *([jwks_route(backing.signer)] if backing.signer else []),
         *_cards(site, at_root=True),
-        *(
-            route
-            for served, _ in offered.agents
-            for route in (
-                *calls(endpoints[served.target.name], agent_path(a2a, served.target.name)),
-                *_cards(sites[served.target.name]),
-            )
-        ),
-        *(route for name in offered.gone for route in calls(endpoints[name], agent_path(a2a, name))),
-        *calls(main, a2a.path),  # behind the agents' own, for to it any first segment may be a tenant
+        *of_agents,
+        *_calls(a2a, main, admission, a2a.path),  # the last, for to it any first segment may be a tenant
         unknown_agent_route(a2a.path),
     ]
     base_url = a2a.public_url or f"http://{a2a.listen}"
     return Surface(routes=routes, door=Door(endpoint=main, admission=admission, errors=a2a.errors, base_url=base_url))
+
+
+def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) -> list[BaseRoute]:
+    """Calls at a path, over all that HTTP carries."""
+    return [
+        *rpc_routes(endpoint, admission, path=path),
+        *rest_routes(endpoint, admission, path=path, table=a2a.errors),
+    ]
 
 
 def _cards(site: CardSite, *, at_root: bool = False) -> list[BaseRoute]:
@@ -129,7 +130,6 @@ def _site(a2a: A2aConfig, served: Served, profile: Profile, backing: Backing) ->
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
         started_s=backing.started_s,
-        rest=True,
         plain=a2a.card,
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
         signer=backing.signer,

@@ -5,6 +5,7 @@ What a Postgres database needs is imported when there is one.
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llamon_agent.config import Served
@@ -16,6 +17,7 @@ from llamon_agent.runs.ports import Store
 from llamon_agent.store.folder import TASKS_NAME, own_folder
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -58,11 +60,19 @@ class Storage:
             from llamon_agent.store.postgres_schema import schema_turn
 
             turn, pipeline = schema_turn(self._pool), self._data.postgres.pipeline
-            return await open_postgres_checkpoints(self._pool, agent=name, turn=turn, pipeline=pipeline)
+            return await open_postgres_checkpoints(
+                self._pool, agent=name, turn=turn, pipeline=pipeline, access=self._pool.access
+            )
         from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
 
         assert kind in ("sqlite", "memory", "none")
-        return await stack.enter_async_context(open_checkpoints(kind, self._data.folder / name))
+        return await stack.enter_async_context(
+            open_checkpoints(kind, self._data.folder / name, access_to=_threads_file)
+        )
+
+
+def _threads_file(file: Path) -> SqliteFile:
+    return SqliteFile(file, "the threads in")
 
 
 @asynccontextmanager

@@ -18,6 +18,8 @@ KEYS = ("task_id", "context_id", "agent")
 """What a log line may carry beside its text; `Task.log_ids` gives them."""
 
 _OUR_LOGGER = "llamon_agent"
+_TALKATIVE = "psycopg.pool"
+"""It warns of each try to reach a server that is away, every second or two; our own store says so once a minute."""
 _BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")
 
 
@@ -42,6 +44,7 @@ def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO
     ours = logging.getLevelNamesMapping()[level.upper()]
     logging.basicConfig(handlers=[handler], level=max(ours, logging.INFO), force=True)
     logging.getLogger(_OUR_LOGGER).setLevel(ours)
+    logging.getLogger(_TALKATIVE).setLevel(logging.ERROR)
 
 
 def _writer(style: Literal["console", "json"], stream: TextIO) -> list[Processor]:

@@ -27,16 +27,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Explanation(
-        runs="a2a-testbed *",
-        test="transport::transport.extensions_uri_absolute",
-        why="The kit wants an extension to be named by an http(s) URL. The specification (1.0 §4.4.4, §4.6) says URI, "
-        "and ours is a URN, urn:llamon-agent:history-seeding:v1.",
-    ),
-    Explanation(
         runs="a2a-tck 1.0-dev *, no capabilities, *",
         test="TestRestStreaming::test_streaming_content_type",
-        why="The kit reads the body of a refused stream without having loaded it (httpx.ResponseNotRead), so it cannot "
-        "take any refusal over HTTP+JSON; over JSON-RPC it skips the same test.",
+        why="The kit closes a refused stream unread and then asks for its body (httpx.ResponseNotRead), so no "
+        "answer with a status of 400 or more can pass, and 1.0 §5.4 wants 400. Over JSON-RPC it skips the same test.",
     ),
     Explanation(
         runs="a2a-tck 1.0-dev *capabilities, errors of 1.0.1, *",

@@ -176,7 +176,7 @@ def _git(checkout: Path, *arguments: str) -> bytes:
 
 def _run_tck(laid: Path, address_option: str, run: Run, url: str, report: Path) -> str:
     python = python_of("kit-tck", least=(3, 11))
-    ours = (f"{address_option}={url}{run.path}", f"--junitxml={report}", "--tb=short", "-q", "-p", "no:cacheprovider")
+    ours = (f"{address_option}={url}{run.path}", f"--junitxml={report}", "--tb=short", "-qrs", "-p", "no:cacheprovider")
     return _said([python, "-m", "pytest", *run.options, *ours], cwd=laid)
 
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -25,12 +25,9 @@ class Edge:
         self.process = process
         self.log = log
 
-    def await_line(self, text: str) -> None:
-        """Wait until a line of its log holds the text."""
-        with self.log.open() as lines:
-            while self.process.poll() is None:
-                if text in lines.readline():
-                    return
+    def await_line(self, text: str, *, after: int = 0) -> None:
+        """Wait until its log holds the text, behind so many bytes."""
+        assert any(text in seen for seen in _logged(self.process, self.log, after)), self.log.read_text()
 
 
 @contextmanager
@@ -60,16 +57,25 @@ def running_edge(*arguments: str, data: Path, cwd: Path = ROOT, env: dict[str, s
             print(log.read_text())
 
 
-def _await_ready(process: subprocess.Popen[str], log: Path, offset: int) -> str:
+def _await_ready(process: subprocess.Popen[str], log: Path, after: int) -> str:
     """The address, as soon as the edge says that it listens."""
-    with log.open() as lines:
-        lines.seek(offset)
-        seen = ""
-        while process.poll() is None:
-            seen += lines.readline()
-            if found := _READY.search(seen):
-                return found.group(1)
+    for seen in _logged(process, log, after):
+        if found := _READY.search(seen):
+            return found.group(1)
     raise AssertionError(f"the edge ended with {process.returncode}:\n{log.read_text()}")
+
+
+def _logged(process: subprocess.Popen[str], log: Path, after: int) -> Iterator[str]:
+    """What it has logged since then, again and again, until it has ended."""
+    with log.open() as file:
+        file.seek(after)
+        seen, has_ended = "", False
+        while not has_ended:
+            has_ended = process.poll() is not None
+            seen += file.read()
+            yield seen
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)  # without it, waiting for the edge would take half of a small machine from it
 
 
 @pytest.fixture(scope="session")

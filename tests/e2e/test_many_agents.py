@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import textwrap
 from collections.abc import AsyncIterator
@@ -134,21 +133,15 @@ async def names(http: httpx.AsyncClient) -> list[str]:
     return [agent["name"] for agent in (await http.get("/agents")).json()["agents"]]
 
 
-def reload(edge: Edge, log: Path, text: str) -> None:
+def reload(edge: Edge, text: str) -> None:
     """Have the configuration loaded again, and wait until the edge has logged this."""
-    with log.open() as lines:
-        lines.seek(0, os.SEEK_END)
-        edge.process.send_signal(signal.SIGHUP)
-        seen = ""
-        while edge.process.poll() is None:
-            seen += lines.readline()
-            if text in seen:
-                return
-    raise AssertionError(log.read_text())
+    logged_bytes = edge.log.stat().st_size
+    edge.process.send_signal(signal.SIGHUP)
+    edge.await_line(text, after=logged_bytes)
 
 
 async def test_a_reload_drops_no_run_and_a_wrong_file_changes_nothing(tmp_path: Path) -> None:
-    file, log = tmp_path / "edge.yaml", tmp_path / "data.log"
+    file = tmp_path / "edge.yaml"
     file.write_text(configured("one", "two"))
     with running_edge("--config", str(file), data=tmp_path / "data") as edge:
         async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
@@ -157,13 +150,13 @@ async def test_a_reload_drops_no_run_and_a_wrong_file_changes_nothing(tmp_path: 
             asking = await ask(http, "/a2a/one", "message/send", params("delete report.txt"))
 
             file.write_text(configured("one", "three"))
-            reload(edge, log, "configuration is taken: one, three")
+            reload(edge, "configuration is taken: one, three")
             assert await names(http) == ["one", "three"]
             assert "42" in await says(http, "/a2a/three", "my number is 42")
 
             file.write_text("a2a: {listn: x}\nagents: {Bad: {}}\n")
-            reload(edge, log, "agents.Bad must be a name")
-            assert "a2a.listn is not a known key" in log.read_text()
+            reload(edge, "agents.Bad must be a name")
+            assert "a2a.listn is not a known key" in edge.log.read_text()
             assert await names(http) == ["one", "three"]
 
             said = await ask(http, "/a2a/one", "message/send", params("approve", taskId=asking["id"]))

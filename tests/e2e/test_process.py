@@ -54,7 +54,8 @@ async def test_a_node_that_exits_fails_its_own_task_only(tmp_path: Path, odd: st
 
 
 async def test_a_thread_that_does_not_end_does_not_keep_the_process(tmp_path: Path, odd: str) -> None:
-    with running_edge(odd, "--ephemeral", data=tmp_path / "data") as edge:
+    quick = {"LLAMON_A2A__DRAIN_S": "0"}
+    with running_edge(odd, "--ephemeral", data=tmp_path / "data", env=quick) as edge:
         async with connected(edge.url, "1.0", streaming=False) as client:
             await in_background(client, "block", "c1")
         edge.process.send_signal(signal.SIGTERM)

@@ -39,7 +39,7 @@ class Opening:
         self.has_closed = asyncio.Event()
         self.in_tasks: dict[str, set[asyncio.Task[Any] | None]] = {}
 
-    async def __call__(self, served: Served, config: EdgeConfig, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+    async def __call__(self, served: Served, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
         target = served.target.target
         if target == "m:wrong":
             raise ConfigError("It is wrong.\nIt is wrong twice.")

@@ -21,11 +21,13 @@ class Terminal(io.StringIO):
 def _unlogged() -> Iterator[None]:
     """Leave the loggers as they were."""
     root, package = logging.getLogger(), logging.getLogger("llamon_agent")
-    handlers, levels = root.handlers[:], (root.level, package.level)
+    pool = logging.getLogger("psycopg.pool")
+    handlers, levels = root.handlers[:], (root.level, package.level, pool.level)
     yield
     root.handlers[:] = handlers
     root.setLevel(levels[0])
     package.setLevel(levels[1])
+    pool.setLevel(levels[2])
 
 
 def lines(level: str = "info", style: Literal["console", "json"] = "json", stream: io.StringIO | None = None) -> Any:
@@ -127,3 +129,11 @@ def test_stderr_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     assert printed.out == ""
     assert json.loads(printed.err)["event"] == "hello"
+
+
+def test_a_pool_that_tries_to_reach_its_server_does_not_fill_the_log() -> None:
+    written = lines("debug")
+    logging.getLogger("psycopg.pool").warning("error connecting")
+    logging.getLogger("psycopg.pool").error("a worker has died")
+    (line,) = written()
+    assert json.loads(line)["event"] == "a worker has died"

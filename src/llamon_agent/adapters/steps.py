@@ -10,7 +10,7 @@ Rules:
   is for whoever stops it to say.
 - A run that ends by itself waits for nothing: it chose to leave a step alone.
 - As many steps are under way at once as an executor of Python's own would allow. One that nobody waits for any more
-  gives its place away, so that those that hang hold up nobody; the first `MOST_ABANDONED` do, the others keep theirs.
+  gives its place away, so that those that hang hold up nobody, as long as they are no more than `MOST_ABANDONED`.
 - What belongs to no run, such as looking up a host's address, has threads of its own.
 - The threads of steps are daemons: one that hangs does not keep a process that is done.
 """
@@ -19,7 +19,7 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
@@ -32,27 +32,29 @@ PLACES = min(32, (os.cpu_count() or 1) + 4)
 """How many steps are under way at once. Source: the default of ThreadPoolExecutor, which graphs are used to."""
 
 MOST_ABANDONED = 256
-"""How many steps that nobody waits for are replaced by others; a thread that sleeps costs some tens of kilobytes."""
+"""How many steps that nobody waits for have threads beside the places; one that sleeps costs some tens of kilobytes."""
 
 
 async def with_its_steps(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
     """The same work; but stopped, by closing or cancelling, it ends only when its steps have ended."""
     _know_steps(asyncio.get_running_loop())
     steps = _Steps()
+    callers = steps.enter()  # a generator runs in the context of who asks it, which is not to be left changed
     try:
-        while True:
-            try:
-                item = await steps.within(anext(work))
-            except StopAsyncIteration:
-                return
+        async for item in work:
+            _current.set(callers)
             yield item
+            callers = steps.enter()
     except BaseException as exc:
         if _is_stop(exc):
+            _current.set(steps)
             try:
-                await steps.within(work.aclose())
+                await work.aclose()
             finally:
                 await steps.end()
         raise
+    finally:
+        _current.set(callers)
 
 
 def _is_stop(exc: BaseException) -> bool:
@@ -69,14 +71,11 @@ class _Steps:
         self._under_way: set[Future[Any]] = set()
         self._ended = False
 
-    async def within(self, part: Awaitable[T]) -> T:
-        """A part of the run, with all that it starts. The variable is not left set, as the caller's context is ours."""
+    def enter(self) -> "_Steps | None":
+        """Let what runs now, and what it starts, belong to this run; what it belonged to before."""
         before = _current.get()
         _current.set(self)
-        try:
-            return await part
-        finally:
-            _current.set(before)
+        return before
 
     def begin(self, step: "_Step") -> None:
         """Take note of a step. Raises: RuntimeError, as every executor that is shut down: the run was stopped."""
@@ -126,12 +125,12 @@ class _Step(Future[Any]):
 
 
 class _Pool:
-    """Threads that do steps, in the order in which they came: each step that was replaced adds one."""
+    """Threads that do steps, in the order in which they came."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[_Step] = deque()
-        self._replaced = 0
+        self._abandoned = 0
         self._workers = 0
         self._idle = 0
         self._closed = False
@@ -143,11 +142,9 @@ class _Pool:
             self._staff()
 
     def replace(self, step: _Step) -> None:
-        """Give the place of a step that is under way to another one, if there may be more such steps."""
+        """Give the place of a step that is under way to another one, as far as there may be more threads."""
         with self._changed:
-            if self._replaced == MOST_ABANDONED:
-                return
-            self._replaced += 1
+            self._abandoned += 1
             self._staff()
         step.add_done_callback(self._came_back)
 
@@ -159,17 +156,17 @@ class _Pool:
 
     def _came_back(self, _step: Future[Any]) -> None:
         with self._changed:
-            self._replaced -= 1
+            self._abandoned -= 1
 
     def _staff(self) -> None:
         if self._idle >= len(self._waiting):
             self._changed.notify()
-        elif self._has_room():
+        elif self._workers < self._most():
             threading.Thread(target=self._work, name="llamon-agent-step", daemon=True).start()
             self._workers += 1
 
-    def _has_room(self) -> bool:
-        return self._workers < PLACES + self._replaced
+    def _most(self) -> int:
+        return PLACES + min(self._abandoned, MOST_ABANDONED)
 
     def _work(self) -> None:
         while (step := self._next()) is not None:
@@ -188,7 +185,7 @@ class _Pool:
             return None
 
     def _is_superfluous(self) -> bool:
-        return self._closed or self._workers > PLACES + self._replaced
+        return self._closed or self._workers > self._most()
 
 
 class _Executor(ThreadPoolExecutor):

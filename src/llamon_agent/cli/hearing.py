@@ -94,10 +94,11 @@ class Hearing:
 
 def words_of(parts: Sequence[Part]) -> str:
     """Parts as a person reads them: text as it is, data as JSON, a file by its name."""
-    return "".join(_part_words(part) for part in parts)
+    return "".join(part_words(part) for part in parts)
 
 
-def _part_words(part: Part) -> str:
+def part_words(part: Part) -> str:
+    """One part as a person reads it."""
     match part:
         case Text(text=text):
             return text

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from textwrap import indent
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
+from llamon_agent.cli.hearing import part_words
 from llamon_agent.cli.screen import one_line, plain
-from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url
+from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState
 from llamon_agent.inbound.a2a.timestamp import write_timestamp
 
@@ -78,19 +78,7 @@ def _title(artifact: Artifact) -> str:
 
 
 def _words(parts: Sequence[Part]) -> str:
-    return indent("\n".join(_word(part) for part in parts), _TO_THE_RIGHT, lambda _line: True)
-
-
-def _word(part: Part) -> str:
-    match part:
-        case Text(text=text):
-            return plain(text)
-        case Data(data=data):
-            return plain(msgspec.json.encode(data).decode())
-        case Url(url=url):
-            return plain(url)
-        case Raw(data=data, filename=name):
-            return f"{plain(name or 'a file')} ({len(data)} bytes)"
+    return indent(plain("\n".join(part_words(part) for part in parts)), _TO_THE_RIGHT, lambda _line: True)
 
 
 def _when(task: Task) -> str:

@@ -66,7 +66,7 @@ class TaskNotCancelable(CallerError):
 
 
 class PushNotSupported(CallerError):
-    """A push configuration, which this edge does not keep. Source: A2A 1.0 §3.3.2."""
+    """A webhook, where none may be registered. Source: A2A 1.0 §3.3.2."""
 
     public = "This agent sends no push notifications."
 

@@ -164,6 +164,13 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
     whole: Artifact | None = None
 
+    @property
+    def told(self) -> Artifact:
+        """The artifact with this update's own parts, and with what else is known of it where the update brings that."""
+        if self.whole is None:
+            return Artifact(artifact_id=self.artifact_id, parts=self.parts)
+        return msgspec.structs.replace(self.whole, parts=self.parts)
+
 
 Update = StatusUpdate | ArtifactUpdate
 
@@ -172,3 +179,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The whole task; the first thing a stream says, and what a reader that fell behind is given instead of a gap."""
 
     task: Task
+
+    @property
+    def seq(self) -> int:
+        """That of the last event that it contains."""
+        return self.task.seq

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 
 from llamon_agent.domain.causes import with_cause
@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 
 AGENT_BROKE = "The agent failed unexpectedly."
 
+_LAST_MOMENT_S = 0.5
+"""How long an ending service waits for what did not stop before."""
+
 Ending = Outcome | HandOver
 
 Execution = Callable[[Run], Awaitable[Ending]]
@@ -28,20 +31,19 @@ Execution = Callable[[Run], Awaitable[Ending]]
 class Conductor:
     """Every run of a service, from its start to its end.
 
-    Shape: group owns what the runs do; release is told of each run that is over; while `closing`, an end that cannot be
-           recorded is not tried again. `lost` are the tasks, by id, whose end could not be recorded.
+    It owns what the runs do, and no TaskGroup does: that would wait for what was left behind, and so might for ever.
+
+    Shape: release is told of each run that is over; while `closing`, an end that cannot be recorded is not tried again.
+           `lost` are the tasks, by id, whose end could not be recorded, or whose record is older than it has been.
     """
 
-    def __init__(
-        self, group: asyncio.TaskGroup, recorder: Recorder, limits: Limits, release: Callable[[Run], None]
-    ) -> None:
+    def __init__(self, recorder: Recorder, limits: Limits, release: Callable[[Run], None]) -> None:
         self.closing = False
         self.lost: dict[str, Task] = {}
-        self._group = group
+        self._at_work: set[asyncio.Task[None]] = set()
         self._recorder = recorder
         self._limits = limits
         self._release = release
-        self._left_behind: set[asyncio.Task[None]] = set()
 
     def start(self, run: Run) -> Run:
         """Let the agent have the run's turn, within its limit of time."""
@@ -52,21 +54,27 @@ class Conductor:
         return self._start(run, partial(self._abandon, how=how))
 
     def stop(self, run: Run, how: Stop, *, within_s: float | None = None) -> None:
-        """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind."""
-        if run.stopping is not None or run.phase is Phase.ENDING:
-            return
-        run.stopping = how
-        if run.driver is None:
-            self._start(run, self._execute)
-        elif run.phase is Phase.EXECUTING:
-            run.driver.cancel()
-        grace_s = self._limits.cancel_grace_s if within_s is None else within_s
-        run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run))
+        """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind.
 
-    def leave(self) -> None:
-        """Let go of what was left behind, and does not end before what it waits for: the service ends without it."""
-        for driver in self._left_behind:
-            driver.cancel()
+        Units: within_s is how long it has, also if it is ending or being stopped already; None is as for a cancel.
+        """
+        if run.stopping is None and run.phase is not Phase.ENDING:
+            run.stopping = how
+            if run.driver is None:
+                self._start(run, self._execute)
+            elif run.phase is Phase.EXECUTING:
+                run.driver.cancel()
+        elif within_s is None:
+            return
+        grace_s = self._limits.cancel_grace_s if within_s is None else within_s
+        run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run, how))
+
+    async def leave(self) -> None:
+        """The service ends, and without what was left behind: that is told to stop once more, and has a moment to."""
+        for task in self._at_work:
+            task.cancel()
+        if self._at_work:
+            await asyncio.wait(self._at_work, timeout=_LAST_MOMENT_S)
 
     def _start(self, run: Run, execution: Execution) -> Run:
         if run.driver is not None:
@@ -76,11 +84,17 @@ class Conductor:
             limit = "1 second" if limit_s == 1 else f"{limit_s:g} seconds"
             overrun = Error(public=f"The agent did not finish within {limit}.")
             run.timers.append(asyncio.get_running_loop().call_later(limit_s, self.stop, run, overrun))
-        run.driver = self._group.create_task(self._drive(run, execution))
+        run.driver = self._work(self._drive(run, execution))
         return run
 
+    def _work(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(what)
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+        return task
+
     async def _drive(self, run: Run, execution: Execution) -> None:
-        """Take a run to its end. Nothing may be raised out of here: it would end the group, and every other run."""
+        """Take a run to its end. Nothing may be raised out of here: nobody would hear of it."""
         run.phase = Phase.EXECUTING
         outcome = run.stopping or await self._outcome(run, execution)
         run.phase = Phase.ENDING
@@ -104,7 +118,8 @@ class Conductor:
             run.was_cut_off |= run.stopping is not None
             return outcome
         except (AgentError, BackendError) as exc:
-            logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=exc, extra=ids)
+            trace = exc if isinstance(exc, AgentError) else None  # what is away, and why, its place says itself
+            logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=trace, extra=ids)
             # What the agent raises itself leaves its thread fit; it was only closed for what is ours.
             run.was_cut_off |= isinstance(exc, BackendError) or run.stopping is not None
             return Error(public=exc.public)
@@ -138,18 +153,16 @@ class Conductor:
         try:
             if run.runtime is not None:
                 await run.runtime.agent.abandon(thread_id(task.owner, task.context_id))
-        except AgentError as exc:
-            logger.warning("task %s: the agent could not drop its question", task.id, exc_info=exc, extra=task.log_ids)
+        except (AgentError, BackendError) as exc:
+            trace = exc if isinstance(exc, AgentError) else None
+            logger.warning("task %s: its thread could not be put right", task.id, exc_info=trace, extra=task.log_ids)
         return how
 
-    def _leave_behind(self, run: Run) -> None:
-        """The agent does not stop. Say what is so: the task has ended, and nothing that it still does counts."""
+    def _leave_behind(self, run: Run, how: Stop) -> None:
+        """The run does not stop. Say what is so: the task has ended, and nothing that its agent still does counts."""
         task = run.live.task
-        logger.warning("task %s: the agent did not stop in time and is left behind", task.id, extra=task.log_ids)
-        self._group.create_task(self._end_run(run, run.stopping or Cancelled()))
-        if run.driver is not None:
-            self._left_behind.add(run.driver)
-            run.driver.add_done_callback(self._left_behind.discard)
+        logger.warning("task %s: the run did not stop in time and is left behind", task.id, extra=task.log_ids)
+        self._work(self._end_run(run, run.stopping or how))
 
     async def _end_run(self, run: Run, outcome: Ending) -> None:
         """Record and tell the end; then let the next run of the context go."""
@@ -186,23 +199,28 @@ class Conductor:
         if run.live.lost is not None:  # its task never came to be, and the submission was refused
             run.end(None)
             return
-        for pause_s in (*self._limits.record_again_s, None):
+        for tries, pause_s in enumerate((*self._limits.record_again_s, None)):
             try:
                 await self._recorder.end(run, outcome)
                 return
             except BackendError as exc:
                 if pause_s is None or self.closing or isinstance(exc, Conflict):
                     raise
-            task = run.live.task
-            logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
+            if not tries:  # the store itself says what is wrong
+                task = run.live.task
+                logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
             await asyncio.sleep(pause_s)
 
     def _lose(self, run: Run, exc: BackendError) -> None:
-        """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it."""
+        """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it.
+
+        A conflict is most often another process's doing, and then the store will not. But a store may also have gone
+        back behind what it had kept, and the task be held by this process still.
+        """
         task = run.live.task
-        logger.error("task %s: its end could not be recorded", task.id, exc_info=exc, extra=task.log_ids)
+        logger.error("task %s: its end could not be recorded", task.id, extra=task.log_ids)
         run.refuse(exc)
-        if run.live.saved_seq and not isinstance(exc, Conflict):
+        if run.live.saved_seq:
             self.lost[task.id] = task
         run.live.broadcast.close()
         run.end(None)

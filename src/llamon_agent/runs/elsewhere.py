@@ -65,7 +65,7 @@ class Elsewhere:
             except TaskNotFound:
                 break
             except BackendError:
-                logger.warning("task %s: it could not be read; asked again", live.task.id, extra=live.task.log_ids)
+                logger.debug("task %s: it could not be read; asked again", live.task.id, extra=live.task.log_ids)
         live.broadcast.close()
 
     def _let_go(self, live: LiveTask) -> None:

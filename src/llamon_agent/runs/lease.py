@@ -57,9 +57,15 @@ class Lease:
                 await self.renew()
                 if not self._under_way.conductor.closing:
                     await self.take_over()
-                    await self._takeover.end_all_lost()
+                    await self.end_lost()
             except BackendError:
-                logger.warning("the lease could not be renewed; it is tried again")
+                logger.debug("the lease could not be renewed, or nothing be taken over; it is tried again")
+
+    async def end_lost(self) -> None:
+        """End the tasks that this process holds and does not work on. Raises: BackendError."""
+        async with self._taking:  # what is being taken over is not lost
+            await self._takeover.find_lost(limit=_BATCH)
+        await self._takeover.end_all_lost()
 
     async def let_go(self) -> None:
         """Hold nothing any more; where that cannot be said, the lease runs out."""

@@ -35,9 +35,17 @@ class LiveTasks:
                 self._live[task.id] = live
         return live
 
+    def last_seq(self, task_id: str) -> int:
+        """What the store has kept of a task that left memory, at least; 0 where that is not known."""
+        return self._last_seqs.get(task_id, 0)
+
     def is_current(self, task: Task) -> bool:
         """Whether a record that was just read is the newest; while it was read, the task may have come or gone."""
-        return task.id not in self._live and task.seq >= self._last_seqs.get(task.id, 0)
+        return task.id not in self._live and task.seq >= self.last_seq(task.id)
+
+    def gone_back(self, task: Task) -> None:
+        """The store has lost what it had kept: from now on its older record is what is so."""
+        self._last_seqs[task.id] = task.seq
 
     def forget(self, live: LiveTask) -> None:
         """Leave the task to the store."""

@@ -11,7 +11,7 @@ one small write, however many runs there are; and each task says who holds its r
 dead overwrites nothing.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from typing import Literal, Protocol
 
 import msgspec
@@ -70,9 +70,9 @@ class Agent(Protocol):
         Shape:  any number of events, of which the one that ends the run is the last: Interrupt, Complete, Reply or
                 Rejected, and from an agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is
                 Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
-        Raises: AgentError, its cause chained, and then the thread is fit for its next turn. Cancelling is closing: then
-                stop the work, free what is held, and re-raise; the thread is left as it is, for `abandon` or another
-                attempt.
+        Raises: AgentError, its cause chained, and then the thread is fit for its next turn; BackendError, where its
+                threads are kept is away. Cancelling is closing: then stop the work, free what is held, and re-raise.
+                Behind both the thread is left as it is, for `abandon` or another attempt.
         """
         ...
 
@@ -80,14 +80,14 @@ class Agent(Protocol):
         """Nobody goes on with what this thread is in the middle of: drop its pending question, and put right what a
         turn that was closed has left, so that the next turn starts clean.
 
-        Raises: AgentError. A thread that nothing is the matter with is left as it is.
+        Raises: AgentError, BackendError. A thread that nothing is the matter with is left as it is.
         """
         ...
 
     async def forget(self, thread_id: str) -> None:
         """Delete all that is kept of this thread: its tasks have gone, and who comes back begins anew.
 
-        Raises: AgentError. Fine where nothing is kept.
+        Raises: AgentError, BackendError. Fine where nothing is kept.
         """
         ...
 
@@ -229,6 +229,12 @@ class TaskStore(Protocol):
         Shape: unsettled tasks whose holder is not known any more, oldest status first (then by id), held by `holder`
                from now on. The attempt of one that is still `submitted`, which nobody has begun, stays as it is; any
                other's is one more than before.
+        """
+        ...
+
+    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+        """What `holder` holds, beside these tasks, at most `limit` of it. For a process that names what it works on:
+        of any other one, the end was never kept, or the store has lost it.
         """
         ...
 

@@ -74,7 +74,7 @@ class Recorder:
             try:
                 await self._store.save(snapshot, expect=live.saved_seq)
             except BackendError:
-                logger.warning("task %s: a snapshot could not be recorded", live.task.id, extra=live.task.log_ids)
+                logger.debug("task %s: a snapshot could not be recorded", live.task.id, extra=live.task.log_ids)
             else:
                 live.saved_seq = snapshot.seq
 

@@ -99,7 +99,7 @@ class Housekeeper:
             try:
                 await self.sweep()
             except BackendError:
-                logger.warning("the store is away; what is old is forgotten later")
+                logger.debug("the store is away; what is old is forgotten later")
             await self._rest(self._every_s)
 
     async def _batches(self, kept_s: float | None, batch: Callable[[int], Awaitable[int]]) -> None:

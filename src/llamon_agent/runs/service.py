@@ -89,7 +89,7 @@ class RunService:
         self._limits = limits or Limits()
         self._group = asyncio.TaskGroup()
         self._submitting: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
-        self._under_way = UnderWay(self._group, store, self._recorder, self._limits, self._make)
+        self._under_way = UnderWay(store, self._recorder, self._limits, self._make)
         self.upkeep = Upkeep(self._under_way, self._limits, self._runtime_of)
         self._elsewhere = Elsewhere(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
         self._takeover = Takeover(store, self._recorder, self._under_way, self._limits, self._runtime_of)
@@ -104,7 +104,7 @@ class RunService:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.drain(0)
-        self._under_way.conductor.leave()
+        await self._under_way.conductor.leave()
         await self._group.__aexit__(kind, exc, trace)
 
     async def start(self) -> None:
@@ -167,19 +167,9 @@ class RunService:
         if self._under_way.is_elsewhere(task):
             await self._lease.take_over()
             task = await self.get(owner, agent, task_id)
-        if not decide_cancel(task, again_ok=again_ok):
-            return task
-        if self._under_way.is_elsewhere(task):
-            raise BackendError(ELSEWHERE)
-        run = self._under_way.runs.get(task_id)
-        if run is None:
-            run = Run(self._under_way.alive(task), self._runtimes.get(agent), None, task, self._under_way.let_go)
-            self._under_way.runs[task_id] = self._under_way.conductor.start_abandoning(run, Cancelled())
-        else:
-            self._under_way.conductor.stop(run, Cancelled())
-        after = await run.settled(self._limits.cancel_grace_s * 2)
-        decide_cancel(after, again_ok=True)
-        return after
+        while decide_cancel(task, again_ok=again_ok):  # again if it comes to a pause, which was being recorded already
+            task, again_ok = await self._cancel(task), True
+        return task
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
         """The task as it is now. Raises: TaskNotFound, also for somebody else's."""
@@ -189,9 +179,12 @@ class RunService:
                 if not live.saved_seq:
                     raise TaskNotFound
                 return live.snapshot()
+            known_seq = self._under_way.live.last_seq(task_id)
             task = await self._store.get(owner, agent, task_id)
             if task is None:
                 raise TaskNotFound
+            if task.seq < known_seq:
+                self._under_way.gone_back(task)
             if self._under_way.live.is_current(task):
                 lost = not task.is_settled and task_id in self._under_way.conductor.lost
                 after = await self._takeover.end_lost(task) if lost else task
@@ -219,6 +212,18 @@ class RunService:
         resumable = after_seq is not None and live.broadcast.first - 1 <= after_seq <= live.broadcast.seq
         first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.broadcast.seq)
         return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._under_way.let_go)
+
+    async def _cancel(self, task: Task) -> Task:
+        """Stop what the task does; the task once that has stopped. Raises: BackendError."""
+        if self._under_way.is_elsewhere(task):
+            raise BackendError(ELSEWHERE)
+        run = self._under_way.runs.get(task.id)
+        if run is None:
+            run = Run(self._under_way.alive(task), self._runtime_of(task.agent), None, task, self._under_way.let_go)
+            self._under_way.runs[task.id] = self._under_way.conductor.start_abandoning(run, Cancelled())
+        else:
+            self._under_way.conductor.stop(run, Cancelled())
+        return await run.settled(self._limits.cancel_grace_s * 2)
 
     # --- how a run begins -------------------------------------------------------------------------------------------
 
@@ -303,10 +308,10 @@ class RunService:
 
     async def _begin(self, request: RunRequest) -> Run:
         """Record a new task, and start its run or let it wait behind the context's."""
-        runtime = self._runtime(request.agent)
         context_id = request.context_id or self._new_id()
         key = (request.owner, request.agent, context_id)
         await self.upkeep.forgotten(key)
+        runtime = self._runtime(request.agent)
         self._under_way.lanes.check_room(key)
         starts = self._under_way.lanes.is_free(key)
         state = TaskState.WORKING if starts else TaskState.SUBMITTED
@@ -375,7 +380,9 @@ class RunService:
         return IdempotencyKey(value=value, digest=digest, at_ms=self._clock())
 
     def _runtime(self, agent: str) -> Runtime:
-        """What takes an agent's messages now. Raises: AgentIsGone."""
+        """What takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
+        if self._under_way.conductor.closing:
+            raise BackendError
         if agent not in self._runtimes:
             raise AgentIsGone
         return self._runtimes[agent]

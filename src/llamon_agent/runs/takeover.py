@@ -41,6 +41,7 @@ class Takeover:
     async def resume(self, abandoned: Abandoned) -> None:
         """Take up a run that was taken over, or end its task. Raises: BackendError; its task is ended later."""
         task, runtime = abandoned.task, self._runtime_of(abandoned.task.agent)
+        self._under_way.conductor.lost.pop(task.id, None)
         try:
             match decide_recovery(abandoned, runtime, max_attempts=self._limits.max_attempts):
                 case GiveUp(public=public):
@@ -52,23 +53,30 @@ class Takeover:
                     else:
                         task = await self._recorder.taken_over(task, turn.attempt)
                     self._under_way.take_up(task, turn, runtime)
-        except BackendError as exc:
-            self._remember(task, exc)
+        except BackendError:
+            self._under_way.conductor.lost[task.id] = task
             raise
 
+    async def find_lost(self, *, limit: int) -> None:
+        """Find tasks that this process holds by the store, and that have no run any more. Raises: BackendError."""
+        for task in await self._store.held(beside=list(self._under_way.runs), limit=limit):
+            if task.id not in self._under_way.runs:  # else it has begun meanwhile
+                self._under_way.conductor.lost.setdefault(task.id, task)
+
     async def end_lost(self, task: Task) -> Task | None:
-        """End a task whose own end was lost while the store was away; None where that is not so, or no longer.
+        """End a task whose own end, or what was recorded of it, was lost; None where that is not so, or no longer.
 
         Raises: BackendError.
         """
-        if self._under_way.conductor.lost.pop(task.id, None) is None:
+        lost = self._under_way.conductor.lost.pop(task.id, None)
+        if lost is None or task.id in self._under_way.runs:
             return None
         try:
             return await self._recorder.orphan(task, Error(public=LOST))
         except Conflict:  # somebody else has seen to it
             return None
-        except BackendError as exc:
-            self._remember(task, exc)
+        except BackendError:
+            self._under_way.conductor.lost[task.id] = task
             raise
 
     async def end_all_lost(self) -> None:
@@ -79,10 +87,6 @@ class Takeover:
                 self._under_way.conductor.lost.pop(lost.id, None)
             else:
                 await self.end_lost(task)
-
-    def _remember(self, task: Task, error: BackendError) -> None:
-        if not isinstance(error, Conflict):
-            self._under_way.conductor.lost[task.id] = task
 
     async def _stand_behind_pause(self, task: Task) -> None:
         """A task that waited goes on waiting behind the paused one of its context."""

@@ -1,6 +1,7 @@
 """What is under way in this process: its runs, the tasks they are of, and who waits for whom."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -14,6 +15,8 @@ from llamon_agent.runs.ports import Agent, Limits, Runtime, TaskStore, Turn
 from llamon_agent.runs.recorder import Recorder
 from llamon_agent.runs.run import HandOver, Run
 
+logger = logging.getLogger(__name__)
+
 STOPPED = "The agent was stopped before it could finish."
 
 
@@ -22,7 +25,6 @@ class UnderWay:
 
     def __init__(
         self,
-        group: asyncio.TaskGroup,
         store: TaskStore,
         recorder: Recorder,
         limits: Limits,
@@ -31,7 +33,7 @@ class UnderWay:
         self.live = LiveTasks(make)
         self.runs: dict[str, Run] = {}
         self.lanes = Lanes(most_waiting=limits.waiting_per_context)
-        self.conductor = Conductor(group, recorder, limits, self.release)
+        self.conductor = Conductor(recorder, limits, self.release)
         self._store = store
         self._released = asyncio.Event()
 
@@ -44,6 +46,13 @@ class UnderWay:
     def is_elsewhere(self, task: Task) -> bool:
         """Whether something happens to the task, but not in this process."""
         return not task.is_settled and self.live.get(task.id) is None
+
+    def gone_back(self, task: Task) -> None:
+        """The store has lost what it had kept of a task, as one may whose server dies."""
+        logger.error("task %s: the store has gone back behind what it had kept", task.id, extra=task.log_ids)
+        self.live.gone_back(task)
+        if not task.is_settled:
+            self.conductor.lost[task.id] = task
 
     def alive(self, task: Task) -> LiveTask:
         """The task in this process; unless it has ended it holds its context."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import Error
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task
@@ -56,7 +56,7 @@ class Upkeep:
         forgotten = self._forgetting[context] = asyncio.Event()
         try:
             await runtime.agent.forget(thread_id(owner, context_id))
-        except AgentError as exc:
+        except (AgentError, BackendError) as exc:
             ids = {"context_id": context_id, "agent": agent}
             logger.warning("the thread of a forgotten conversation could not be deleted", exc_info=exc, extra=ids)
         finally:

@@ -1,6 +1,6 @@
 """Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the stores' contracts."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -88,6 +88,15 @@ class MemoryTaskStore:
         limit: int,  # noqa: ARG002
         task_id: str | None = None,  # noqa: ARG002
     ) -> tuple[Abandoned, ...]:
+        self._check_open()
+        return ()
+
+    async def held(
+        self,
+        *,
+        beside: Collection[str],  # noqa: ARG002 -- there is nothing to hold
+        limit: int,  # noqa: ARG002
+    ) -> tuple[Task, ...]:
         self._check_open()
         return ()
 

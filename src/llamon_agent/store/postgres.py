@@ -5,13 +5,10 @@ tasks go in groups, one at a time; reads and the few other writes take a connect
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
-
-import psycopg
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.push import TaskPushConfig
@@ -27,7 +24,6 @@ from llamon_agent.runs.ports import (
 )
 from llamon_agent.store.postgres_pool import Connection, Pool
 from llamon_agent.store.postgres_rows import (
-    abandoned_in,
     created_row,
     kept_text,
     names,
@@ -35,11 +31,11 @@ from llamon_agent.store.postgres_rows import (
     push_row,
     query_row,
     saved_row,
-    task_in,
     told_text,
 )
 from llamon_agent.store.postgres_schema import migrate
 from llamon_agent.store.postgres_writer import DEADLINE_S, TaskWriter
+from llamon_agent.store.records import abandoned_in, readable, task_in
 from llamon_agent.store.statements import load_statements
 
 _SQL = {
@@ -49,8 +45,6 @@ _SQL = {
 }
 
 Rows = list[tuple[Any, ...]]
-
-_log = logging.getLogger(__name__)
 
 
 class PostgresTaskStore:
@@ -103,7 +97,7 @@ class PostgresTaskStore:
         return Remembered(digest=found[0][0], task_id=told_text(found[0][1])) if found else None
 
     async def renew(self, *, until_ms: int) -> bool:
-        async with self._connection("renew a lease") as connection:
+        async with self._connection(writes=True) as connection:
             await self._writer.clear_doubts(connection)
             if not self._known:
                 await connection.execute(_SQL["make_known"], {"holder": self.holder, "until_ms": until_ms})
@@ -118,14 +112,14 @@ class PostgresTaskStore:
             return False
 
     async def let_go(self) -> None:
-        async with self._connection("let go of its runs") as connection:
+        async with self._connection(writes=True) as connection:
             await self._writer.clear_doubts(connection)
             await connection.execute(_SQL["let_go"], {"holder": self.holder})
 
     async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
         asked: list[str] = []
         try:
-            async with self._connection("take over") as connection, connection.transaction():
+            async with self._connection(writes=True) as connection, connection.transaction():
                 asked += await self._abandoned(connection, now_ms, limit, task_id)
                 taken = await self._take(connection, asked)
         except BaseException:
@@ -133,14 +127,21 @@ class PostgresTaskStore:
             raise
         is_partial = len(asked) == limit or task_id is not None
         self._doubtful_takes = [each for each in self._doubtful_takes if is_partial and each not in asked]
-        return tuple(abandoned_in(*row) for row in taken)
+        return abandoned_in((body, turn, attempt) for body, turn, attempt in taken)
+
+    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+        found = await self._ask("held", holder=self.holder, beside=[kept_text(each) for each in beside], limit=limit)
+        return readable(body for (body,) in found)
 
     async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         found = await self._ask("unanswered", before_ms=before_ms, limit=limit)
-        return tuple(task_in(body) for (body,) in found)
+        return readable(body for (body,) in found)
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
-        found = await self._ask("prune", before_ms=before_ms, limit=limit)
+        row = {"before_ms": before_ms, "limit": limit}
+        async with self._connection(writes=True) as connection, connection.transaction():
+            await connection.execute(_SQL["wait_for_turn"])
+            found = await (await connection.execute(_SQL["prune"], row, binary=True)).fetchall()
         contexts = [
             (told_text(owner), told_text(agent), told_text(context_id))
             for _, owner, agent, context_id, has_more in found
@@ -187,27 +188,25 @@ class PostgresTaskStore:
         cursor = await connection.execute(_SQL["take"], {"id": ids, "holder": self.holder}, binary=True)
         return await cursor.fetchall()
 
-    async def _ask(self, statement: str, **row: Any) -> Rows:
+    async def _ask(self, statement: str, *, writes: bool = False, **row: Any) -> Rows:
         """The rows that a statement gives. Raises: BackendError."""
-        async with self._connection(statement) as connection:
+        async with self._connection(writes=writes) as connection:
             return await (await connection.execute(_SQL[statement], row, binary=True)).fetchall()
 
     async def _tell(self, statement: str, **row: Any) -> int:
         """Execute a statement; how many rows it changed. Raises: BackendError."""
-        async with self._connection(statement) as connection:
+        async with self._connection(writes=True) as connection:
             return (await connection.execute(_SQL[statement], row)).rowcount
 
     @asynccontextmanager
-    async def _connection(self, purpose: str) -> AsyncGenerator[Connection]:
+    async def _connection(self, *, writes: bool) -> AsyncGenerator[Connection]:
         """A connection for some statements, each a transaction of its own. Raises: BackendError."""
         if self._closed:
             raise BackendError()
-        try:
+        access = self._pool.access
+        with access.writing() if writes else access.reading():
             async with asyncio.timeout(DEADLINE_S), self._pool.connection() as connection:
                 yield connection
-        except (psycopg.Error, OSError) as exc:  # TimeoutError is an OSError
-            _log.error("the task store could not %s: %s", purpose, type(exc).__name__, exc_info=exc)
-            raise BackendError() from exc
 
 
 def _new_holder() -> str:

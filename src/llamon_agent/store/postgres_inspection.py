@@ -11,7 +11,8 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.inspection import StoreFacts, TaskFilter
 from llamon_agent.store.postgres_pool import PoolOptions, connection_arguments, why_not
-from llamon_agent.store.postgres_rows import Row, kept_text, task_in
+from llamon_agent.store.postgres_rows import Row, kept_text
+from llamon_agent.store.records import task_in
 from llamon_agent.store.statements import load_migrations, load_statements
 
 _SQL = {**load_statements("postgres/inspection.sql"), **load_statements("postgres/schema.sql")}

@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.store.postgres_access import PostgresAccess
 from llamon_agent.store.statements import load_statements
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -29,8 +30,15 @@ away for an hour is found again as fast as one that was away for a second."""
 _OLDEST_VERSION = 13_00_00
 _PREPARE_AFTER = 5  # uses of a statement; psycopg's own default
 
-_SESSION = "-c statement_timeout=30s -c idle_in_transaction_session_timeout=120s"
-"""What the server ends by itself should this process hang; in time every call is bounded on this side."""
+_ISOLATION = "read committed"
+"""What the statements are written for: each sees what is there when it begins, and a row that was awaited anew."""
+
+_SESSION = (
+    "-c statement_timeout=30s -c idle_in_transaction_session_timeout=120s "
+    r"-c default_transaction_isolation=read\ committed"
+)
+"""What the server ends by itself should this process hang; in time every call is bounded on this side. And the
+isolation, whatever the database's own is."""
 
 _NOT_DURABLE = "-c synchronous_commit=off"
 
@@ -57,7 +65,13 @@ class Pool(AsyncConnectionPool[Connection]):
     The library's own check waits a second after each that has died, and longer after the next: when a server restarts
     all of them die, and callers would be refused long after it is back. Here all dead ones are dropped at once, and
     then a new one is awaited.
+
+    Shape: `access` is what every use of the database goes through.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.access = PostgresAccess()
 
     async def getconn(self, timeout: float | None = None) -> Connection:  # noqa: ASYNC109 -- the library's name
         ends_s = monotonic() + (self.timeout if timeout is None else timeout)
@@ -125,13 +139,18 @@ async def _check(connection: Connection) -> None:
     cursor = await connection.execute(_SQL["facts"])
     found = await cursor.fetchone()
     assert found is not None
-    encoding, read_only, version = found
+    encoding, read_only, version, isolation = found
     if version < _OLDEST_VERSION:
         raise ConfigError("data.postgres: the server is too old: upgrade it to Postgres 13 or newer.")
     if encoding != "UTF8":
         raise ConfigError(
             f"data.postgres: the database's encoding is {encoding}, which cannot keep every text: "
             "create one with encoding UTF8."
+        )
+    if isolation != _ISOLATION:
+        raise ConfigError(
+            f"data.postgres: the database's default_transaction_isolation is {isolation}: "
+            f"set it to {_ISOLATION} for this user."
         )
     if read_only == "on":
         raise ConfigError(

@@ -13,13 +13,11 @@ import msgspec
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Abandoned, IdempotencyKey, TaskQuery, Turn
+from llamon_agent.runs.ports import IdempotencyKey, TaskQuery, Turn
 
 Row = dict[str, Any]
 
 _write = msgspec.json.Encoder().encode
-_read_task = msgspec.json.Decoder(Task).decode
-_read_turn = msgspec.json.Decoder(Turn).decode
 _read_push = msgspec.json.Decoder(TaskPushConfig).decode
 
 _EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
@@ -86,15 +84,6 @@ def query_row(query: TaskQuery) -> Row:
     }
 
 
-def task_in(body: bytes) -> Task:
-    """Raises: BackendError: what is kept is no task."""
-    try:
-        return _read_task(body)
-    except msgspec.MsgspecError as exc:
-        _log.exception("the task store keeps a task that cannot be read")
-        raise BackendError() from exc
-
-
 def push_in(body: bytes, told_seq: int) -> TaskPushConfig:
     """Raises: BackendError: what is kept is no webhook."""
     try:
@@ -102,13 +91,3 @@ def push_in(body: bytes, told_seq: int) -> TaskPushConfig:
     except msgspec.MsgspecError as exc:
         _log.exception("the task store keeps a webhook that cannot be read")
         raise BackendError() from exc
-
-
-def abandoned_in(body: bytes, turn: bytes, attempt: int) -> Abandoned:
-    """Raises: BackendError: what is kept is no task. A turn that cannot be read counts as none that was kept."""
-    try:
-        read = _read_turn(turn)
-    except msgspec.MsgspecError:
-        _log.exception("the task store keeps a turn that cannot be read")
-        read = None
-    return Abandoned(task=task_in(body), turn=read, attempt=attempt)

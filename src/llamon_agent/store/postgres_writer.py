@@ -17,11 +17,9 @@ Rules:
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import psycopg
 from psycopg_pool import PoolTimeout
 
 from llamon_agent.domain.errors import BackendError
@@ -37,8 +35,6 @@ DEADLINE_S = 20.0
 _MAX_GROUP = 256
 
 _SQL = load_statements("postgres/task.sql")
-
-_log = logging.getLogger(__name__)
 
 
 class _Write(NamedTuple):
@@ -96,10 +92,10 @@ class TaskWriter:
             group = self._next_group()
             outcomes: list[bool] | BaseException = BackendError()
             try:
-                outcomes = await self._carried_out(group)
-            except (psycopg.Error, OSError) as exc:  # TimeoutError is an OSError
-                _log.error("the task store could not write %d tasks: %s", len(group), type(exc).__name__, exc_info=exc)
-                outcomes = exc
+                with self._pool.access.writing():
+                    outcomes = await self._carried_out(group)
+            except BackendError as exc:
+                outcomes = exc.__cause__ or exc
             finally:
                 _settle(group, outcomes)
             await asyncio.sleep(0)  # who was just answered gets to add the next write to the next group

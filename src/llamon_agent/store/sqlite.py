@@ -8,7 +8,7 @@ break it, though, because compare-and-set is part of each statement.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -22,6 +22,7 @@ from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
 from llamon_agent.store import sqlite_upkeep
+from llamon_agent.store.sqlite_file import SqliteFile, what_is_wrong
 from llamon_agent.store.statements import load_migrations, load_statements
 from llamon_agent.store.writer import GroupedWriter, Row
 
@@ -53,10 +54,11 @@ class SqliteTaskStore:
 
     is_durable = True
 
-    def __init__(self, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
+    def __init__(self, file: SqliteFile, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
         self._holder = _new_holder()
         self._is_known = False
-        self._writer = GroupedWriter(writing)
+        self._file = file
+        self._writer = GroupedWriter(writing, file)
         self._reading = reading
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-reader")
         self._closed = False
@@ -80,7 +82,7 @@ class SqliteTaskStore:
             except sqlite3.Error as exc:
                 raise ConfigError(_why_not(path, exc)) from exc
             opened.pop_all()
-        return cls(writing, reading)
+        return cls(SqliteFile(path, "the task store"), writing, reading)
 
     @property
     def holder(self) -> str:
@@ -126,6 +128,10 @@ class SqliteTaskStore:
         return await self._writer.work(
             lambda connection: sqlite_upkeep.take_over(connection, holder, now_ms=now_ms, limit=limit, task_id=task_id)
         )
+
+    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+        holder = self._holder
+        return await self._read(lambda: sqlite_upkeep.held(self._reading, holder, beside=beside, limit=limit))
 
     async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         return await self._read(lambda: sqlite_upkeep.unanswered(self._reading, before_ms=before_ms, limit=limit))
@@ -194,9 +200,10 @@ class SqliteTaskStore:
         if self._closed:
             raise BackendError()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reader, work)
-        except (sqlite3.Error, msgspec.MsgspecError) as exc:
-            _log.exception("the task store could not read")
+            with self._file.reading():
+                return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        except msgspec.MsgspecError as exc:
+            _log.exception("a record of the task store cannot be read")
             raise BackendError() from exc
 
 
@@ -269,9 +276,5 @@ def _migrate(connection: sqlite3.Connection, path: str | Path) -> None:
 
 
 def _why_not(path: str | Path, exc: sqlite3.Error) -> str:
-    if exc.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return f"The task store {path} is damaged or no task store: move it away, or put a backup in its place."
-    return (
-        f"The task store {path} cannot be opened or written: "
-        "check that its folder is there and writable for this user, and that the disk has room."
-    )
+    wrong = what_is_wrong(exc) or "it is no task store; put a backup in its place, or move it away"
+    return f"The task store {path} cannot be opened or written: {wrong}."

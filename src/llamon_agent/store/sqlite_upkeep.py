@@ -4,19 +4,18 @@ Each function is work for the writer's thread. It looks before it changes anythi
 """
 
 import sqlite3
+from collections.abc import Collection
 
 import msgspec
 
 from llamon_agent.domain.errors import Conflict, KeyTaken
 from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, Turn
+from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered
+from llamon_agent.store.records import abandoned_in, readable
 from llamon_agent.store.statements import load_statements
 from llamon_agent.store.writer import Row
 
 SQL = {**load_statements("sqlite/lease.sql"), **load_statements("sqlite/retention.sql")}
-
-_read_task = msgspec.json.Decoder(Task).decode
-_read_turn = msgspec.json.Decoder(Turn).decode
 
 
 def recall(connection: sqlite3.Connection, owner: str, agent: str, key: str) -> Remembered | None:
@@ -54,17 +53,20 @@ def take_over(
     """End who is dead, and take what is abandoned."""
     connection.execute(SQL["end_dead"], {"holder": holder, "now_ms": now_ms})
     row = {"holder": holder, "limit": limit, "task_id": task_id}
-    found = [
-        Abandoned(task=_read_task(body), turn=None if turn is None else _read_turn(turn), attempt=attempt)
-        for body, turn, attempt in connection.execute(SQL["take_over"], row)
-    ]
+    found = abandoned_in(connection.execute(SQL["take_over"], row))
     return tuple(sorted(found, key=lambda each: (each.task.status.at_ms, each.task.id)))
+
+
+def held(connection: sqlite3.Connection, holder: str, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+    """What the holder holds, beside these tasks."""
+    row = {"holder": holder, "beside": msgspec.json.encode(list(beside)).decode(), "limit": limit}
+    return readable(body for (body,) in connection.execute(SQL["held"], row))
 
 
 def unanswered(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> tuple[Task, ...]:
     """Tasks that have waited for long."""
     row = {"before_ms": before_ms, "limit": limit}
-    return tuple(_read_task(body) for (body,) in connection.execute(SQL["unanswered"], row))
+    return readable(body for (body,) in connection.execute(SQL["unanswered"], row))
 
 
 def prune(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> Pruned:

@@ -15,7 +15,6 @@ Rules:
 """
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +22,11 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from llamon_agent.domain.errors import BackendError
+from llamon_agent.store.sqlite_file import SqliteFile, what_is_wrong
 
 Row = Mapping[str, str | int | bytes | None]
 
 _T = TypeVar("_T")
-
-_log = logging.getLogger(__name__)
 
 
 class _Failed(NamedTuple):
@@ -45,8 +43,9 @@ class _Write(NamedTuple):
 class GroupedWriter:
     """Owns a connection and the one thread that writes through it. Belongs to one event loop."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: SqliteFile) -> None:
         self._connection = connection
+        self._file = file
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-writer")
         self._waiting: list[_Write] = []
         self._idle = asyncio.Event()
@@ -92,7 +91,7 @@ class GroupedWriter:
             return
         loop = asyncio.get_running_loop()
         try:
-            work = loop.run_in_executor(self._thread, _commit, self._connection, group)
+            work = loop.run_in_executor(self._thread, _commit, self._connection, self._file, group)
         except RuntimeError as exc:  # no thread is to be had; those who wait must hear of it
             work = loop.create_future()
             work.set_exception(exc)
@@ -100,8 +99,10 @@ class GroupedWriter:
 
     def _settle(self, group: Sequence[_Write], work: asyncio.Future[list[Any]]) -> None:
         failure = work.exception()
-        if failure is not None:
-            _log.error("the task store could not write; nothing of %d writes is kept", len(group), exc_info=failure)
+        if failure is None:
+            self._file.writes.over()
+        else:
+            self._file.writes.failed(what_is_wrong(failure), failure)
         outcomes = work.result() if failure is None else [_Failed(failure)] * len(group)
         for write, outcome in zip(group, outcomes, strict=True):
             if not write.outcome.done():
@@ -109,8 +110,9 @@ class GroupedWriter:
         asyncio.get_running_loop().call_soon(self._hand_over)
 
 
-def _commit(connection: sqlite3.Connection, group: Sequence[_Write]) -> list[Any]:
+def _commit(connection: sqlite3.Connection, file: SqliteFile, group: Sequence[_Write]) -> list[Any]:
     """Carry out a group in one transaction: what came of each of its writes. Runs in the writer's thread."""
+    file.check()
     try:
         connection.execute("begin immediate")
         outcomes = [write.work(connection) for write in group]

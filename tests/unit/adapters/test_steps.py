@@ -3,8 +3,9 @@
 import asyncio
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 
 import pytest
 import uvloop
@@ -63,15 +64,19 @@ async def breathe() -> None:
         await asyncio.sleep(0)
 
 
+def breathing() -> None:
+    """The same in a thread that belongs to no run, while the loop waits."""
+    asyncio.run(breathe())
+
+
 async def stopped(run: asyncio.Task[list[object]]) -> None:
     await asyncio.wait([run], timeout=5)
     assert run.cancelled()
 
 
 @pytest.fixture
-def one_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "PLACES", 1)
-    yield
 
 
 async def test_work_in_threads_gives_what_it_gives() -> None:
@@ -108,10 +113,13 @@ async def test_a_closed_run_ends_when_the_step_that_goes_on_beside_it_has_ended(
     hold = Hold()
 
     async def beside() -> AsyncGenerator[str]:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(asyncio.to_thread(hold))
-            await hold.entered.wait()
+        waiting = asyncio.create_task(asyncio.to_thread(hold))
+        await hold.entered.wait()
+        try:
             yield "begun"
+        finally:
+            waiting.cancel()
+            raise ValueError("broken while it cleans up")
 
     items = with_its_steps(beside())
     assert await anext(items) == "begun"
@@ -119,7 +127,8 @@ async def test_a_closed_run_ends_when_the_step_that_goes_on_beside_it_has_ended(
     await breathe()
     assert not closing.done()
     hold.let_go()
-    await closing
+    with pytest.raises(ValueError, match="cleans up"):
+        await closing
     assert hold.has_ended
 
 
@@ -144,7 +153,7 @@ async def test_a_run_whose_code_makes_an_error_of_its_cancel_waits_all_the_same(
 
 
 async def test_code_that_is_stopped_may_clean_up_in_a_thread() -> None:
-    hold, cleaned = Hold(), []
+    hold, cleaned = Hold(), list[str]()
 
     async def careful() -> AsyncGenerator[object]:
         try:
@@ -243,7 +252,7 @@ async def test_steps_wait_for_a_place_in_their_order() -> None:
     run = await begun(first)
     waiting = []
     for number in range(3):
-        waiting.append(begin(lambda number=number: order.append(number)))
+        waiting.append(begin(partial(order.append, number)))
         await breathe()
     assert order == []
     first.let_go()
@@ -272,23 +281,54 @@ async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() 
 
 
 @pytest.mark.usefixtures("one_place")
-async def test_a_step_that_nobody_waits_for_gives_its_place_away_until_it_ends() -> None:
-    hanging = Hold()
-    run = await begun(hanging)
-    behind = begin(lambda: "behind")
-    await breathe()
-    assert not behind.done()
-    run.cancel()
-    assert await behind == ["behind"]
-    assert not run.done()
-    hanging.let_go()
-    await stopped(run)
+async def test_a_step_that_waits_for_a_place_is_not_begun_though_a_task_of_its_stopped_run_waits_for_it() -> None:
     first, second = Hold(), Hold()
-    runs = [await begun(first), begin(second)]
+    run = await begun(first)
+
+    async def leaving_a_task() -> AsyncGenerator[asyncio.Task[str]]:
+        yield asyncio.create_task(asyncio.to_thread(second))
+
+    items = with_its_steps(leaving_a_task())
+    task = await anext(items)
     await breathe()
-    assert not second.entered.is_set()  # there is one place again
+    await items.aclose()
+    first.let_go()
+    await run
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    assert not second.entered.is_set()
+
+
+async def test_of_two_steps_at_once_the_second_does_not_wait_for_the_thread_that_the_first_takes() -> None:
+    await given(stepping(lambda: 1))
+    await asyncio.to_thread(breathing)  # its thread has gone idle meanwhile
+    first, second = Hold(), Hold()
+    runs = [begin(first), begin(second)]
+    async with asyncio.timeout(5):
+        await first.entered.wait()
+        await second.entered.wait()
     first.let_go()
     second.let_go()
+    await asyncio.gather(*runs)
+
+
+@pytest.mark.usefixtures("one_place")
+async def test_a_step_that_nobody_waits_for_gives_its_one_place_away_until_it_ends() -> None:
+    hanging = Hold()
+    run = await begun(hanging)
+    behind, last = Hold(), Hold()
+    runs = [begin(behind), begin(last)]
+    await breathe()
+    assert not behind.entered.is_set()
+    run.cancel()
+    async with asyncio.timeout(5):
+        await behind.entered.wait()
+    hanging.let_go()
+    await stopped(run)
+    await breathe()
+    assert not last.entered.is_set()
+    behind.let_go()
+    last.let_go()
     assert await asyncio.gather(*runs) == [["done"], ["done"]]
 
 
@@ -335,6 +375,7 @@ def test_a_step_that_hangs_does_not_keep_the_loop_and_idle_threads_go_home(
     hanging[0].let_go()
     for thread in [*idle, hanging[0].thread]:
         assert thread is not None
+        assert thread.daemon  # Python's exit does not wait for it
         thread.join(5)
         assert not thread.is_alive()
     gc.collect()  # nothing is left that would warn

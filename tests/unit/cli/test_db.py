@@ -95,10 +95,10 @@ def test_an_empty_database_is_migrated_and_looked_at(
 
 
 def test_a_database_is_looked_after_as_a_folder_is(
-    store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    own_store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", store_url)
-    with psycopg.connect(store_url, autocommit=True) as connection:
+    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", own_store_url)
+    with psycopg.connect(own_store_url, autocommit=True) as connection:
         for number, (state, terminal) in enumerate([("completed", True), ("input-required", False)]):
             body = {
                 "id": f"t{number}", "context_id": f"c{number}", "owner": "default", "agent": "demo", "seq": 1,

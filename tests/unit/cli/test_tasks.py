@@ -181,7 +181,7 @@ def test_a_task_is_shown_in_full_and_steers_no_terminal(folder: Path, capsys: Ca
     out = capsys.readouterr().out
     assert "id         told\nstate      input-required\n" in out
     assert '\nuser\n  hello [31mred\n\nagent\n  Sure?\n  {"id":1}\n' in out
-    assert "\nartifact answer\n  part\n  a.bin (3 bytes)\n  http://h/x\n" in out
+    assert "\nartifact answer\n  part\n  [a.bin, unknown type, 3 bytes]\n  [a file: http://h/x]\n" in out
 
 
 def test_what_callers_wrote_cannot_pass_for_what_is_said_here(folder: Path, capsys: Capture) -> None:

@@ -15,10 +15,11 @@ from llamon_agent.domain.events import (
     Reply,
     RunEvent,
     SeedOutcome,
+    Snapshot,
     Started,
 )
 from llamon_agent.domain.message import Data, Raw, Text
-from llamon_agent.domain.task import Artifact
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 
 EVENTS: list[RunEvent] = [
     Started(),
@@ -42,6 +43,12 @@ EVENTS: list[RunEvent] = [
 def test_every_run_event_can_be_sent_and_read_back(event: RunEvent) -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=RunEvent) == event
     assert msgspec.json.decode(msgspec.json.encode(event), type=RunEvent) == event
+
+
+def test_a_snapshot_counts_as_the_last_event_that_it_contains() -> None:
+    status = TaskStatus(state=TaskState.WORKING, at_ms=0)
+    task = Task(id="t", context_id="c", owner="o", agent="a", status=status, seq=7, created_ms=0)
+    assert Snapshot(task=task).seq == 7
 
 
 def test_every_kind_of_run_event_is_in_that_list() -> None:

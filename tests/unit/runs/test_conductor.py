@@ -117,6 +117,66 @@ async def test_an_agent_that_does_not_stop_is_left_behind(caplog: pytest.LogCapt
     assert "left behind" in caplog.text
 
 
+async def test_the_service_ends_without_what_was_left_behind() -> None:
+    """A thread that hangs is waited for by nobody in the end."""
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    class Waiting(ScriptedAgent):
+        async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
+            yield Delta(text="part")
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    stopped.set()
+
+    agent = Waiting()
+    async with serving(agent, limits=Limits(cancel_grace_s=0.02)) as service:
+        run = await service.submit_run(request(context="c1"))
+        await started.wait()
+        task = await service.cancel_run("default", "demo", run.task.id, again_ok=False)
+        assert task.status.state is TaskState.CANCELED
+        assert not stopped.is_set()  # what it is in the middle of is left alone as long as the service lives
+    assert stopped.is_set()
+    assert agent.abandoned == []
+
+
+async def test_the_service_ends_though_what_was_left_behind_never_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llamon_agent.runs.conductor._LAST_MOMENT_S", 0.01)
+    agent = Stubborn()
+    async with serving(agent, limits=Limits(cancel_grace_s=0.02)) as service:
+        await service.submit_run(request(context="c1"))
+        await agent.started.wait()
+    assert not agent.said_late
+    agent.may_end.set()
+
+
+@pytest.mark.parametrize("at", ["its work", "its end"])
+async def test_a_run_that_is_being_stopped_already_has_no_longer_than_the_others(at: str) -> None:
+    hangs = asyncio.Event()
+
+    class Hanging(ScriptedAgent):
+        async def abandon(self, thread_id: str) -> None:
+            hangs.set()
+            await asyncio.Event().wait()
+
+    stubborn, hanging = Stubborn(), Hanging([Gate()])
+    started = stubborn.started if at == "its work" else hangs
+    async with serving(stubborn if at == "its work" else hanging, limits=Limits(cancel_grace_s=60)) as service:
+        run = await service.submit_run(request(context="c1"))
+        if at == "its work":
+            await started.wait()
+        canceling = asyncio.ensure_future(service.cancel_run("default", "demo", run.task.id, again_ok=False))
+        await started.wait()
+        await asyncio.sleep(0)
+        await service.drain(0, stop_within_s=0.02)
+        assert (await canceling).status.state is TaskState.CANCELED
+        stubborn.may_end.set()
+
+
 async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
     """Field report 38: the call and the stream end in bounded time, with an error and without a false answer."""
     store = FlakyStore()
@@ -165,12 +225,12 @@ async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCa
     async with serving(ScriptedAgent([gate, Complete(text="x")]), store) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        elsewhere = msgspec.structs.replace(run.task, seq=7)
-        await store.save(elsewhere, expect=1)
+        await store.save(msgspec.structs.replace(run.task, seq=7), expect=1)
         gate.open()
         with pytest.raises(Conflict):
             await run.settled(5)
-        assert await service.get("default", "demo", run.task.id) == elsewhere
+        kept = await service.get("default", "demo", run.task.id)
+        assert (kept.status.state, status_text(kept)) == (TaskState.FAILED, LOST)  # nobody else holds it in this store
     assert "could not be recorded" in caplog.text
 
 

@@ -1,18 +1,19 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 import msgspec
 import pytest
 from tests.unit.runs.living import task_of, turn_of
-from tests.unit.runs.serving import serving
+from tests.unit.runs.serving import request, serving, status_text
 
-from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.errors import BackendError, Conflict
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports import Abandoned, Limits
 from llamon_agent.runs.service import RunService
+from llamon_agent.runs.takeover import LOST
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.scripted import ScriptedAgent
+from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 class Left(MemoryTaskStore):
@@ -26,6 +27,8 @@ class Left(MemoryTaskStore):
         self.renewed_twice = asyncio.Event()
         self.has_let_go = False
         self.breaks: set[str] = set()
+        self.others: set[str] = set()
+        self.holds: list[Task] = []
         self.has_failed = asyncio.Event()
 
     def leave(self, task: Task, attempt: int = 2) -> None:
@@ -44,6 +47,9 @@ class Left(MemoryTaskStore):
         taken, self.left = self.left[:limit], self.left[limit:]
         return tuple(taken)
 
+    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+        return tuple(task for task in self.holds if task.id not in beside)[:limit]
+
     async def let_go(self) -> None:
         self._fail()
         self.has_let_go = True
@@ -51,6 +57,8 @@ class Left(MemoryTaskStore):
     async def save(self, task: Task, **more: object) -> None:
         if task.id in self.breaks:
             raise BackendError
+        if task.id in self.others:
+            raise Conflict
         await super().save(task, **more)  # type: ignore[arg-type]
         if task.status.state is TaskState.FAILED:
             self.has_failed.set()
@@ -104,8 +112,34 @@ async def test_a_task_that_somebody_else_has_changed_meanwhile_is_left_to_them(
     store.leave(task_of("t1"))
     newer = task_of("t1", seq=7)
     store._tasks["t1"] = newer
+    store.others = {"t1"}
     await service.start()
     assert await service.get("ann", "demo", "t1") == newer
+    assert service._under_way.conductor.lost == {}
+
+
+async def test_what_this_process_holds_and_does_not_work_on_is_ended_without_being_asked(
+    store: Left, service: RunService
+) -> None:
+    store.holds = [task_of("t1")]
+    await store.create(store.holds[0])
+    await service.start()
+    async with asyncio.timeout(5):
+        await store.has_failed.wait()
+    assert status_text(await service.get("ann", "demo", "t1")) == LOST
+
+
+async def test_what_it_works_on_is_left_alone() -> None:
+    store, gate = Left(), Gate()
+    async with serving(ScriptedAgent([gate, Complete()]), store, limits=Limits(lease_s=0.003)) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        store.holds = [run.task]
+        await service.start()
+        async with asyncio.timeout(5):
+            await store.renewed_twice.wait()
+        gate.open()
+        assert (await run.settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_it_is_renewed_again_and_again_also_when_the_store_was_away(store: Left, service: RunService) -> None:

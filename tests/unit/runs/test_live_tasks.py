@@ -35,6 +35,14 @@ def test_only_so_many_that_left_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     assert [tasks.is_current(task_of(name, seq=1)) for name in ("t1", "t2", "t3")] == [True, False, False]
 
 
+def test_a_store_that_has_gone_back_is_believed_from_then_on() -> None:
+    tasks = LiveTasks(live_of)
+    tasks.forget(tasks.alive(task_of(seq=5)))
+    assert (tasks.last_seq("t1"), tasks.last_seq("t2")) == (5, 0)
+    tasks.gone_back(task_of(seq=3))
+    assert tasks.is_current(task_of(seq=3))
+
+
 def test_a_task_that_was_never_recorded_is_not_remembered() -> None:
     tasks = LiveTasks(live_of)
     live = tasks.alive(task_of(seq=5))

@@ -113,6 +113,20 @@ async def test_a_cancel_that_comes_while_the_end_is_recorded_is_too_late() -> No
         assert (await run.settled(5)).status.state is TaskState.COMPLETED
 
 
+async def test_a_cancel_that_comes_while_a_pause_is_recorded_ends_the_pause() -> None:
+    store = FlakyStore()
+    store.saving = Gate()
+    agent = ScriptedAgent([ASK])
+    async with serving(agent, store) as service:
+        run = await service.submit_run(request(context="c1"))
+        await store.saving.reached()
+        cancel = asyncio.ensure_future(service.cancel_run("default", "demo", run.task.id, again_ok=False))
+        await asyncio.sleep(0)
+        store.saving.open()
+        assert (await cancel).status.state is TaskState.CANCELED
+    assert agent.abandoned == ["c1"]
+
+
 async def test_a_cancel_while_a_waiting_task_is_recorded_as_working_is_no_conflict() -> None:
     store = FlakyStore()
     gate = Gate()

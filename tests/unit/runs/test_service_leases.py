@@ -90,6 +90,7 @@ async def test_a_run_whose_process_died_goes_on_under_the_same_artifact(path: Pa
 
 
 async def test_an_event_id_from_before_the_crash_is_answered_by_the_task_as_it_is(path: Path) -> None:
+    """Field report 15, across a restart."""
     gate = Gate()
     agent = ScriptedAgent([gate, Delta(text="whole"), Complete()], recovers=True)
     async with dead(path, "hi") as (_, [task_id]), process(path, agent) as service:
@@ -260,6 +261,7 @@ async def two_processes(path: Path, agent: ScriptedAgent) -> AsyncIterator[tuple
 
 
 async def test_a_task_of_another_process_is_read_and_followed_by_the_store(path: Path) -> None:
+    """Field report 46."""
     gate = Gate()
     agent = ScriptedAgent([gate, Complete(text="done")])
     async with two_processes(path, agent) as (first, second, _):

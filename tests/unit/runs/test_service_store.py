@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
 
-from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.events import Complete, Delta, Snapshot
+from llamon_agent.domain.errors import BackendError, TaskHasEnded
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Snapshot
 from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports import Limits, TaskPage, TaskQuery
 from llamon_agent.runs.takeover import LOST
 from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
@@ -93,6 +93,69 @@ async def test_a_draining_edge_lets_its_runs_finish_and_takes_no_more() -> None:
         gate.open()
         await draining
         assert (await run.settled(5)).status.state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("end", [Complete(text="told"), ASK])
+async def test_what_the_store_has_lost_of_a_task_ends_it(
+    end: Complete | Interrupt, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, gate = MemoryTaskStore(), Gate()
+    async with serving(ScriptedAgent([gate, end]), store) as service:
+        run = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        early = run.task
+        gate.open()
+        await run.settled(5)
+        store._tasks[early.id] = early
+        task = await service.get("default", "demo", early.id)
+        assert (task.status.state, status_text(task)) == (TaskState.FAILED, LOST)
+        assert await store.get("default", "demo", early.id) == task
+    assert "gone back" in caplog.text
+
+
+async def test_an_answer_to_a_pause_that_the_store_has_lost_finds_the_task_ended() -> None:
+    store, gate = MemoryTaskStore(), Gate()
+    async with serving(ScriptedAgent([gate, ASK]), store) as service:
+        run = await service.submit_run(request(context="c1"))
+        await gate.reached()
+        early = run.task
+        following = run.follow()  # keeps the pause in memory
+        gate.open()
+        await run.settled(5)
+        store._tasks[early.id] = early
+        with pytest.raises(TaskHasEnded):
+            await service.submit_run(request("yes", task=early.id))
+        following.close()
+
+
+async def test_a_lost_task_that_is_worked_on_again_is_not_ended() -> None:
+    gate = Gate()
+    async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        service._under_way.conductor.lost[run.task.id] = run.task
+        await service._takeover.end_all_lost()
+        gate.open()
+        assert answer_text((await run.settled(5)).artifacts) == "x"
+        assert service._under_way.conductor.lost == {}
+
+
+async def test_a_message_that_was_still_being_looked_at_is_refused_by_a_service_that_has_stopped() -> None:
+    class Slow(MemoryTaskStore):
+        looking = Gate()
+
+        async def list(self, query: TaskQuery) -> TaskPage:
+            await self.looking.wait()
+            return await super().list(query)
+
+    store = Slow()
+    async with serving(ScriptedAgent([Complete()]), store) as service:
+        submitting = asyncio.ensure_future(service.submit_run(request(context="c1")))
+        await store.looking.reached()
+        await service.drain(0)
+        store.looking.open()
+        with pytest.raises(BackendError):
+            await submitting
 
 
 async def test_a_record_that_was_read_too_early_is_read_again() -> None:

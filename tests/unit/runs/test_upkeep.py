@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.unit.runs.serving import ASK, ask, request, serving, status_text
 
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import Complete, StatusUpdate
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.upkeep import EXPIRED
@@ -124,12 +124,13 @@ async def test_a_message_waits_while_the_thread_of_its_context_is_being_deleted(
     assert agent.forgotten == ["c1"]
 
 
+@pytest.mark.parametrize("error", [AgentError, BackendError])
 async def test_an_agent_that_cannot_delete_is_told_of_and_nothing_waits_for_it(
-    caplog: pytest.LogCaptureFixture,
+    error: type[AgentError | BackendError], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Clinging(ScriptedAgent):
         async def forget(self, thread_id: str) -> None:
-            raise AgentError from OSError("read-only")
+            raise error from OSError("read-only")
 
     async with serving(Clinging([Complete()])) as service:
         await service.upkeep.forget(("default", "demo", "c1"))

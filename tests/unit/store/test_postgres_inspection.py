@@ -43,10 +43,10 @@ def test_an_empty_database_has_facts_and_says_what_makes_its_tables(database_url
             stored.find("x")
 
 
-def test_a_newer_database_is_not_guessed_at(store_url: str) -> None:
-    with psycopg.connect(store_url, autocommit=True) as connection:
+def test_a_newer_database_is_not_guessed_at(own_store_url: str) -> None:
+    with psycopg.connect(own_store_url, autocommit=True) as connection:
         connection.execute("insert into llamon_schema (version) values (99)")
-    with PostgresInspection.open(PoolOptions(url=store_url)) as stored:
+    with PostgresInspection.open(PoolOptions(url=own_store_url)) as stored:
         assert stored.facts().pending < 0
         with pytest.raises(ConfigError, match="newer version's"):
             stored.find("x")

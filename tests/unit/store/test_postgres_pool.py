@@ -102,6 +102,14 @@ async def test_a_server_that_takes_no_writes_is_refused(postgres: PostgresServer
     assert "takes no writes" in await refused(database_url)
 
 
+async def test_the_databases_isolation_is_not_ours(postgres: PostgresServer, database_url: str) -> None:
+    name = sql.Identifier(name_of(database_url))
+    postgres.execute(sql.SQL("alter database {} set default_transaction_isolation = 'serializable'").format(name))
+    assert await setting(database_url, "transaction_isolation") == "read committed"
+    with pytest.raises(ConfigError, match="default_transaction_isolation is serializable"):  # a pooler is sent nothing
+        await setting(database_url, "transaction_isolation", prepare=False)
+
+
 async def test_a_server_that_is_too_old_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_pool, "_OLDEST_VERSION", 99_00_00)
     assert "upgrade it to Postgres" in await refused(database_url)

@@ -23,6 +23,7 @@ class Line:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self.access = pool.access
         self.sent: list[int] = []  # the rows of each statement
         self.loses_answers = False
         self.is_cut = False

@@ -19,10 +19,10 @@ from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.ports import Store, TaskStore
 from llamon_agent.store.sqlite import Durability, SqliteTaskStore
 from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.testing.lease_contract import LeaseContract
 from llamon_agent.testing.push_contract import PushStoreContract, a_full_push, a_push, told, untold
 from llamon_agent.testing.store_contract import (
     MINE,
-    LeaseContract,
     TaskStoreContract,
     a_full_task,
     a_task,
@@ -246,7 +246,7 @@ def test_a_folder_in_the_files_place_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_task_store_is_told_and_left_alone(path: Path) -> None:
     path.write_bytes(b"my novel " * 1_000)
-    assert "damaged or no task store" in refused(path)
+    assert "it is damaged, or not what it should be" in refused(path)
     assert path.read_bytes() == b"my novel " * 1_000
 
 
@@ -265,7 +265,18 @@ async def test_a_damaged_task_is_a_backend_error(path: Path, caplog: pytest.LogC
             with pytest.raises(BackendError) as raised:
                 await call
             assert raised.value.public == BackendError.public
-    assert "could not read" in caplog.text
+    assert "a record of the task store cannot be read" in caplog.text
+
+
+async def test_a_damaged_task_is_in_nobody_elses_way(path: Path) -> None:
+    async with opened(path) as gone, opened(path) as store:
+        await gone.renew(until_ms=1)
+        for name in ("bad", "good"):
+            await gone.create(a_task(name), turn=a_turn(name))
+            await gone.create(a_task(f"{name}-paused", state=TaskState.INPUT_REQUIRED))
+        change(path, "update task set body = 'nonsense' where id like 'bad%'")
+        assert [each.task.id for each in await store.take_over(now_ms=1, limit=10)] == ["good"]
+        assert [task.id for task in await store.unanswered(before_ms=10_000, limit=10)] == ["good-paused"]
 
 
 async def test_a_store_whose_table_is_gone_is_away(path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from llamon_agent.domain.errors import BackendError
+from llamon_agent.store.sqlite_file import SqliteFile
 from llamon_agent.store.writer import GroupedWriter, Row
 
 INSERT = "insert into kept (id) values (:id) on conflict do nothing"
@@ -23,6 +24,10 @@ class Recorded(sqlite3.Connection):
         return super().execute(sql, parameters)
 
 
+def a_file() -> SqliteFile:
+    return SqliteFile(":memory:", "the task store")
+
+
 @pytest.fixture
 def connection() -> Recorded:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Recorded)
@@ -32,7 +37,7 @@ def connection() -> Recorded:
 
 @pytest.fixture
 async def writer(connection: Recorded) -> AsyncIterator[GroupedWriter]:
-    writer = GroupedWriter(connection)
+    writer = GroupedWriter(connection, a_file())
     yield writer
     await writer.close()
 
@@ -89,14 +94,14 @@ async def test_a_failure_reaches_everyone_in_the_group_and_keeps_nothing(
         assert outcome.public == BackendError.public
         assert isinstance(outcome.__cause__, sqlite3.OperationalError)
     assert kept(connection) == 0
-    assert caplog.text.count("could not write") == 1
+    assert caplog.text.count("the task store :memory: cannot be written") == 1
 
 
 async def test_a_full_disk_fails_writes_until_there_is_room(connection: Recorded) -> None:
     (pages,) = connection.execute("pragma page_count").fetchone()
     connection.execute(f"pragma max_page_count = {pages}")
     many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)"
-    writer = GroupedWriter(connection)
+    writer = GroupedWriter(connection, a_file())
     for _ in range(2):
         with pytest.raises(BackendError):
             await writer.write(f"{many} insert into kept select i from n", {})
@@ -132,7 +137,7 @@ async def test_without_a_thread_the_callers_are_told(connection: Recorded, monke
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    writer = GroupedWriter(connection)
+    writer = GroupedWriter(connection, a_file())
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         async with asyncio.timeout(5):

@@ -30,7 +30,7 @@ from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
 from llamon_agent.adapters.langgraph.turns import Call, Go, Say, decide_turn
 from llamon_agent.adapters.langgraph.whole_writes import save_whole_writes_only
 from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
@@ -242,6 +242,8 @@ class LangGraphAgent:
             if past is not None:
                 speech.before = past.before_for(speech.after)
             last = await self._last_events(thread, speech, call)
+        except BackendError:  # where the thread is kept is away; whoever goes on with it puts it right
+            raise
         except Exception as exc:  # the graph's own code, which may raise anything
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
@@ -293,9 +295,11 @@ def _ending_of(outcome: Outcome, call: Call) -> Iterator[ArtifactMade | Complete
 
 @contextmanager
 def _agent_errors() -> Iterator[None]:
-    """Whatever fails inside is the agent's failure."""
+    """Whatever fails inside is the agent's failure, but for where its threads are kept."""
     try:
         yield
+    except BackendError:
+        raise
     except Exception as exc:  # a checkpointer may be the agent author's, too
         raise AgentError(_public(exc)) from exc
 

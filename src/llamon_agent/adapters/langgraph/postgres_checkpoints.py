@@ -22,11 +22,17 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg_pool import AsyncConnectionPool
 
+from llamon_agent.adapters.langgraph.access import Access, FreeAccess
 from llamon_agent.domain.errors import ConfigError
 
 
 async def open_postgres_checkpoints(
-    pool: AsyncConnectionPool[Any], *, agent: str, turn: AbstractAsyncContextManager[object], pipeline: bool
+    pool: AsyncConnectionPool[Any],
+    *,
+    agent: str,
+    turn: AbstractAsyncContextManager[object],
+    pipeline: bool,
+    access: Access | None = None,
 ) -> AsyncPostgresSaver:
     """The checkpointer for an agent's graph, in a database whose connections commit by themselves.
 
@@ -34,7 +40,7 @@ async def open_postgres_checkpoints(
             may be sent without waiting for the answers to those before.
     Raises: ConfigError: LangGraph's tables are not there and cannot be made.
     """
-    saver = AgentPostgresSaver(pool, agent=agent, pipeline=pipeline)
+    saver = AgentPostgresSaver(pool, agent=agent, pipeline=pipeline, access=access or FreeAccess())
     try:
         async with turn:
             await saver.setup()
@@ -49,16 +55,18 @@ async def open_postgres_checkpoints(
 class AgentPostgresSaver(AsyncPostgresSaver):
     """A checkpointer that keeps its agent's name in front of every thread's id."""
 
-    def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool) -> None:
+    def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
         super().__init__(pool)
         self._agent = agent
+        self._access = access
         self.supports_pipeline = self.supports_pipeline and pipeline
         # It guards a single connection; here each call has one of its own, and one agent's threads need not wait for
         # each other.
         self.lock = nullcontext()  # type: ignore[assignment]
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        found = await super().aget_tuple(self._inner(config))
+        with self._access.reading():
+            found = await super().aget_tuple(self._inner(config))
         return None if found is None else self._outer_tuple(found)
 
     async def alist(
@@ -70,9 +78,10 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         inner = None if config is None else self._inner(config)
-        async for found in super().alist(inner, filter=filter, before=before, limit=limit):
-            if found.config["configurable"]["thread_id"].startswith(self._prefix):
-                yield self._outer_tuple(found)
+        with self._access.reading():
+            async for found in super().alist(inner, filter=filter, before=before, limit=limit):
+                if found.config["configurable"]["thread_id"].startswith(self._prefix):
+                    yield self._outer_tuple(found)
 
     async def aput(
         self,
@@ -81,18 +90,22 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return self._outer(await super().aput(self._inner(config), checkpoint, metadata, new_versions))
+        with self._access.writing():
+            return self._outer(await super().aput(self._inner(config), checkpoint, metadata, new_versions))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await super().aput_writes(self._inner(config), writes, task_id, task_path)
+        with self._access.writing():
+            await super().aput_writes(self._inner(config), writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await super().adelete_thread(self._inner_id(thread_id))
+        with self._access.writing():
+            await super().adelete_thread(self._inner_id(thread_id))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
+        with self._access.writing():
+            await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -102,7 +115,8 @@ class AgentPostgresSaver(AsyncPostgresSaver):
             if found is None:
                 return {channel: {"writes": []} for channel in channels}
             config = found.config
-        return await super().aget_delta_channel_history(config=self._inner(config), channels=channels)
+        with self._access.reading():
+            return await super().aget_delta_channel_history(config=self._inner(config), channels=channels)
 
     @property
     def _prefix(self) -> str:

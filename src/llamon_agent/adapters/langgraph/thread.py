@@ -5,8 +5,8 @@ saved before the step is. That alone does not say why: the thread may be paused 
 breakpoint, have crashed, have lost its process, or have been written from outside. So:
 
 - a pause is a pending interrupt, or a next node at which the graph declares a breakpoint and which has not failed;
-- any other step is left over from a run that never ended: it is taken up by who goes on with that run, and cleared before
-  the thread is used for anything else;
+- any other step is left over from a run that never ended: whoever goes on with that run takes it up, and it is cleared
+  before the thread is used for anything else;
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
 
@@ -86,9 +86,8 @@ class Thread:
 
         Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
 
-        Durability is "sync": a step is saved before the next one begins, so that a step which has ended is not done again
-        by who goes on after a crash. LangGraph's own choice, "async", saves a step while the next one runs, and a process
-        that dies then has begun two steps of which none is saved.
+        Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again which
+        another had followed. LangGraph's own choice, "async", saves a step while the next one runs.
         """
         chunks = self.graph.astream(
             given,

@@ -1,9 +1,9 @@
 """What a node has written counts if the node has come to its end: of one that was cut off, nothing is kept.
 
-Theory. A node writes in several pieces: what it returns, then where its conditional edges lead. If it is stopped or fails
-between two of them, LangGraph saves the pieces that there are together with the error, and takes every task of which
-anything is saved for finished. Who goes on from there would never run that node again, nor learn where it leads: the run
-would seem to be over, in the middle of its work. So only the error is saved, and the node begins anew.
+Theory. A node writes in several pieces: what it returns, then where its conditional edges lead. If it is stopped or
+fails between two of them, LangGraph saves the pieces that there are together with the error, and takes every task of
+which anything is saved for finished. Who goes on from there would never run that node again, nor learn where it leads:
+the run would seem to be over, in the middle of its work. So only the error is saved, and the node begins anew.
 
 A task whose error a handler of the graph has taken is LangGraph's own affair, and is saved as it is.
 """
@@ -44,7 +44,7 @@ class _WholeWrites:
 
 
 def whole(writes: Writes) -> Writes:
-    """What of a task's writes may be kept: all of a task that has finished, and of another one what has become of it."""
+    """What of a task's writes may be kept: all of one that has finished, and of another one what has become of it."""
     channels = {channel for channel, _ in writes}
     if ERROR not in channels or _TAKEN_BY_A_HANDLER in channels:
         return writes

@@ -41,7 +41,7 @@ _EXTENSIONS = (b"a2a-extensions", b"x-a2a-extensions")
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
     """The door of an agent's HTTP routes.
 
-    Shape: public_url and trusted are as in `http.routes`.
+    Shape: public_url and trusted are as in `card_site.CardSite`.
     """
 
     auth: Auth

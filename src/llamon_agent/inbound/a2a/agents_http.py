@@ -39,7 +39,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentsSite(msgspec.Struct, frozen=True, kw_only=True):
-    """Which agents there are, the default one first; the other fields are those of `http.routes`."""
+    """Which agents there are, the default one first; the other fields are as in `card_site.CardSite`."""
 
     agents: Sequence[Listed]
     public_url: str | None = None

@@ -41,12 +41,11 @@ _JSON_RPC, _REST, _GRPC = "JSONRPC", "HTTP+JSON", "GRPC"
 class Interfaces(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent is called.
 
-    Shape: url takes JSON-RPC, and with rest it is also what REST's paths begin with; grpc is host:port, None for a card
-           without it; grpc_tenant is what a call on that port names to mean this agent, None for the default one.
+    Shape: url takes JSON-RPC, and is what HTTP+JSON's paths begin with; grpc is host:port, None for a card without it;
+           grpc_tenant is what a call on that port names to mean this agent, None for the default one.
     """
 
     url: str
-    rest: bool = False
     grpc: str | None = None
     grpc_tls: bool = False
     grpc_tenant: str | None = None
@@ -133,9 +132,10 @@ def _ways_10(interfaces: Interfaces, version: str) -> list[Json]:
     gRPC's address has no scheme, as the specification says since 1.0.1. 0.3 has no tenant, so an agent that needs one
     on that port cannot be reached there by 0.3.
     """
-    ways: list[Json] = [{"url": interfaces.url, "protocolBinding": _JSON_RPC}]
-    if interfaces.rest:
-        ways.append({"url": _rest_url(interfaces), "protocolBinding": _REST})
+    ways: list[Json] = [
+        {"url": interfaces.url, "protocolBinding": _JSON_RPC},
+        {"url": _rest_url(interfaces), "protocolBinding": _REST},
+    ]
     if interfaces.grpc and interfaces.grpc_tenant is None:
         ways.append({"url": interfaces.grpc, "protocolBinding": _GRPC})
     elif interfaces.grpc and version != "0.3":
@@ -158,9 +158,10 @@ def _of_03(profile: Profile, interfaces: Interfaces) -> Json:
 
 def _ways_03(interfaces: Interfaces) -> list[Json]:
     """All transports; each address is a URL, gRPC's too. Source: A2A 0.3 §5.5.5 (AgentInterface)."""
-    ways = [{"url": interfaces.url, "transport": _JSON_RPC}]
-    if interfaces.rest:
-        ways.append({"url": _rest_url(interfaces), "transport": _REST})
+    ways = [
+        {"url": interfaces.url, "transport": _JSON_RPC},
+        {"url": _rest_url(interfaces), "transport": _REST},
+    ]
     if interfaces.grpc and interfaces.grpc_tenant is None:
         scheme = "https" if interfaces.grpc_tls else "http"
         ways.append({"url": f"{scheme}://{interfaces.grpc}", "transport": _GRPC})

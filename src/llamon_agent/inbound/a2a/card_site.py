@@ -24,11 +24,10 @@ _KEPT = 64
 class GrpcPort(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent takes gRPC calls, for a card that says so.
 
-    Shape: host is None where it is that of the base URL; tenant is what means this agent there, None for the default.
+    Shape: its host is the base URL's; tenant is what means this agent there, None for the default one.
     """
 
     port: int
-    host: str | None = None
     tls: bool = False
     tenant: str | None = None
 
@@ -43,7 +42,7 @@ class Written(msgspec.Struct, frozen=True):
 class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     """Whose cards they are and where the agent is.
 
-    Shape: path takes the agent's JSON-RPC calls, and begins its REST paths with `rest`; public_url is the address that
+    Shape: path takes the agent's JSON-RPC calls, and begins its paths of HTTP+JSON; public_url is the address that
            callers use, None to go by the Host header; trusted says that a proxy of ours sets X-Forwarded-*; grpc is
            None for cards without it, signer for cards that are not signed; plain is what those get at the well-known
            place who ask for no version.
@@ -55,7 +54,6 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     started_s: float
     public_url: str | None = None
     trusted: bool = False
-    rest: bool = False
     grpc: GrpcPort | None = None
     signer: Signer | None = None
     plain: Flavour = "hybrid"
@@ -86,10 +84,10 @@ class Cards:
 
 def interfaces(site: CardSite, base_url: str) -> Interfaces:
     """Where the agent is called by those who know this server by `base_url`."""
-    here = Interfaces(url=base_url + site.path, rest=site.rest)
+    here = Interfaces(url=base_url + site.path)
     if site.grpc is None:
         return here
-    host = site.grpc.host or urlsplit(base_url).hostname or ""
+    host = urlsplit(base_url).hostname or ""
     return msgspec.structs.replace(
         here,
         grpc=f"[{host}]:{site.grpc.port}" if ":" in host else f"{host}:{site.grpc.port}",

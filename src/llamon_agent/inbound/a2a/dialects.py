@@ -55,7 +55,7 @@ def agree(spoken: Dialect, version_header: str | None) -> None:
 
 
 def dialect_of(version: str) -> Dialect:
-    """The dialect of a version that was once negotiated, such as a webhook's."""
+    """The dialect in whose shape a webhook is told, by the version that registered it, over whatever transport."""
     return _BY_VERSION[version]
 
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from llamon_agent.domain.errors import (
+    BackendError,
     ExtendedCardNotConfigured,
     ExtensionSupportRequired,
     PushNotSupported,
@@ -43,7 +44,7 @@ from llamon_agent.inbound.a2a.operations import (
 from llamon_agent.inbound.a2a.paging import page_of, read_token, write_token
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
 from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.streaming import Single, Stream, Telling, Told
+from llamon_agent.inbound.a2a.streaming import Manner, Single, Stream, Told
 from llamon_agent.runs.ports import TaskQuery
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -172,7 +173,9 @@ class Endpoint:
             failure = refused(exc, shape())
             if failure.fault.is_ours:
                 what = type(asked.operation).__name__ if asked else "no request"
-                logger.exception("a call of agent %s failed: %s", self._agent, what)
+                # What is away says so itself, and once; every call that it fails would fill the log.
+                level = logging.DEBUG if isinstance(exc, BackendError) else logging.ERROR
+                logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=exc)
             return failure
 
     async def _meant(self, asked: Asked, caller: Caller) -> "tuple[Endpoint, Asked]":
@@ -254,12 +257,12 @@ class Endpoint:
     ) -> Stream | Single:
         if run.reply is not None:
             return Single(Told(None, dialect.write_message(run.reply)), extensions)
-        telling = Telling(
+        manner = Manner(
             dialect=dialect,
             artifacts=decide_mode(self._traits.artifacts, [operation.message]),
             history_length=operation.history_length,
         )
-        return Stream(run.follow(), telling, extensions)
+        return Stream(run.follow(), manner, extensions)
 
     async def _subscribe(
         self, operation: Subscribe, dialect: Dialect, owner: str, caller: Caller, extensions: tuple[str, ...]
@@ -274,7 +277,7 @@ class Endpoint:
             ended_ok=operation.ended_ok,
         )
         mode = decide_mode(self._traits.artifacts, subscription.task.history)
-        return Stream(subscription, Telling(dialect=dialect, artifacts=mode), extensions)
+        return Stream(subscription, Manner(dialect=dialect, artifacts=mode), extensions)
 
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:
         query = TaskQuery(

@@ -22,10 +22,7 @@ from llamon_agent.inbound.a2a.admission import (
 )
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.rpc import Answer, Nothing, answer_call, refuse_call
-from llamon_agent.inbound.a2a.streaming import Frames
-
-PING_S = 15.0
-"""How long a stream may be quiet: well under the 30 seconds after which some proxies close it."""
+from llamon_agent.inbound.a2a.streaming import PING_S, Frames
 
 _JSON = b"application/json"
 _USE_POST = b"This is an A2A endpoint. POST a JSON-RPC 2.0 request here; the agent card says what it can do.\n"

@@ -28,7 +28,10 @@ def key_of(
         if not 0 < len(header) <= _MAX_CHARS or not header.isprintable():
             raise BadParams(f"Idempotency-Key: 1 to {_MAX_CHARS} printable characters", field="Idempotency-Key")
         return f"header:{header}", _digest(message, metadata)
-    return (f"message:{message.message_id}", _digest(message, metadata)) if by_message_id else None
+    if not by_message_id:
+        return None
+    name = sha256(message.message_id.encode()).hexdigest()  # an id may be of any length, and stores index keys
+    return f"message:{name}", _digest(message, metadata)
 
 
 def _digest(message: Message, metadata: Metadata | None) -> str:

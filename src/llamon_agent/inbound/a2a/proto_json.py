@@ -6,7 +6,7 @@ throughout; people who write JSON by hand mix them, and a `context_id` that nobo
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -74,14 +74,15 @@ def respell(params: bytes) -> bytes:
 
     Raises: msgspec.DecodeError, RecursionError.
     """
-    return msgspec.json.encode(_respelled(msgspec.json.decode(params)))
+    return msgspec.json.encode(respelled(msgspec.json.decode(params), _camel))
 
 
-def _respelled(value: Any) -> Any:
+def respelled(value: Any, spell: Callable[[str], str]) -> Any:
+    """A JSON value with its keys spelled otherwise, except inside what callers and agents fill freely."""
     if isinstance(value, dict):
-        return {_camel(key): inner if key in _FREE else _respelled(inner) for key, inner in value.items()}
+        return {spell(key): inner if key in _FREE else respelled(inner, spell) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_respelled(inner) for inner in value]
+        return [respelled(inner, spell) for inner in value]
     return value
 
 

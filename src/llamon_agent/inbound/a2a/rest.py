@@ -25,11 +25,10 @@ from llamon_agent.inbound.a2a.admission import (
 )
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Result
 from llamon_agent.inbound.a2a.faults import ErrorTable, Refused, refused
-from llamon_agent.inbound.a2a.http import PING_S
 from llamon_agent.inbound.a2a.rest_errors import RestEnvelope, write_error
 from llamon_agent.inbound.a2a.rest_params import RestRequest, dialect_at
 from llamon_agent.inbound.a2a.rest_paths import MOST_SEGMENTS, Place, place_of
-from llamon_agent.inbound.a2a.streaming import Frames, Single, Stream
+from llamon_agent.inbound.a2a.streaming import PING_S, Frames, Single, Stream
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"

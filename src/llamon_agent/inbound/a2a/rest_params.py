@@ -4,8 +4,8 @@ Which JSON 0.3 is spoken in. Its prose has the objects of the JSON schema (`kind
 those of a2a.v1 (`content`, `ROLE_USER`), and the clients of all official SDKs, and the kit, send and read the latter.
 A body tells which one its sender speaks, and the answer is in the same, if need be in the proto's spelling (see
 `rest_spelling`); a request without a telling body is answered as those clients read it, in a2a.v1's. Nothing is
-remembered of a caller. Two answers are in the schema's JSON whoever
-asks: the list of tasks, which the proto does not have, and the card.
+remembered of a caller. Two answers are in the schema's JSON whoever asks: the list of tasks, which the proto does not
+have, and the card.
 
 Source: A2A 1.0 §11.4, §11.5; 0.3 §7.
 """

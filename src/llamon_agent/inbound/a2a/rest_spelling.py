@@ -8,17 +8,15 @@ Source: ProtoJSON (field names); the official 0.3 kit over HTTP+JSON.
 """
 
 import re
-from typing import Any
 
 import msgspec
 
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
+from llamon_agent.inbound.a2a.proto_json import respelled
 from llamon_agent.inbound.a2a.v03.proto_codec import Dialect03Proto
 
 _HUMP = re.compile(r"[A-Z]")
-_FREE = frozenset({"metadata", "data"})
-"""Fields whose keys are the agent's and the caller's own."""
 
 
 class Dialect03Snake(Dialect03Proto):
@@ -37,15 +35,7 @@ def is_snake(body: bytes) -> bool:
 
 
 def _spelled(answer: bytes) -> bytes:
-    return msgspec.json.encode(_respelled(msgspec.json.decode(answer)))
-
-
-def _respelled(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_snake(key): inner if key in _FREE else _respelled(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_respelled(inner) for inner in value]
-    return value
+    return msgspec.json.encode(respelled(msgspec.json.decode(answer), _snake))
 
 
 def _snake(key: str) -> str:

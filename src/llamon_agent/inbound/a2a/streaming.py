@@ -23,11 +23,14 @@ from llamon_agent.runs.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
+PING_S = 15.0
+"""How long a stream may be quiet: well under the 30 seconds after which some proxies close it."""
+
 Write = Callable[[bytes], Awaitable[None]]
 """Sends a chunk; waits where the reader is slow."""
 
 
-class Telling(msgspec.Struct, frozen=True, kw_only=True):
+class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """How one caller wants its stream told."""
 
     dialect: Dialect
@@ -48,10 +51,10 @@ class Stream:
     Shape: extensions are the URIs that were activated. Whoever holds a stream reads it to its end or calls `close`.
     """
 
-    def __init__(self, subscription: Subscription, telling: Telling, extensions: tuple[str, ...] = ()) -> None:
+    def __init__(self, subscription: Subscription, manner: Manner, extensions: tuple[str, ...] = ()) -> None:
         self.extensions = extensions
         self._subscription = subscription
-        self._telling = telling
+        self._manner = manner
         self._broke = False
 
     def __aiter__(self) -> Self:
@@ -66,7 +69,7 @@ class Stream:
         except Exception as exc:
             self._broke = True
             self.close()
-            failure = refused(exc, self._telling.dialect)
+            failure = refused(exc, self._manner.dialect)
             if failure.fault.is_ours:
                 task = self._subscription.task
                 logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
@@ -92,20 +95,19 @@ class Stream:
         for event, after in zip(batch, [*batch[1:], None], strict=True):
             body = self._write(event)
             if body is not None:
-                seq = event.task.seq if isinstance(event, Snapshot) else event.seq
-                shared = after is not None and not isinstance(after, Snapshot) and after.seq == seq
-                told.append(Told(None if shared else seq, body))
+                shared = after is not None and not isinstance(after, Snapshot) and after.seq == event.seq
+                told.append(Told(None if shared else event.seq, body))
         return told
 
     def _write(self, event: Snapshot | Update) -> bytes | None:
         """An event in the caller's dialect; None where this stream does not tell it."""
-        task, write_event = self._subscription.task, self._telling.dialect.write_event
+        task, write_event = self._subscription.task, self._manner.dialect.write_event
         if isinstance(event, ArtifactUpdate):
-            shown = present(event, self._telling.artifacts)
+            shown = present(event, self._manner.artifacts)
             return None if shown is None else write_event(shown, task=task, final=False)
         final = self._subscription.is_last(event)
         if isinstance(event, Snapshot):
-            event = Snapshot(task=trim_history(event.task, self._telling.history_length))
+            event = Snapshot(task=trim_history(event.task, self._manner.history_length))
         return write_event(event, task=task, final=final)
 
 

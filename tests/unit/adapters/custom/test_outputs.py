@@ -196,48 +196,97 @@ async def test_cancelling_reaches_an_async_function() -> None:
     assert cancelled.is_set()
 
 
-async def test_a_cancelled_thread_is_left_behind_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    began, go, closed = threading.Event(), threading.Event(), threading.Event()
-    steps: list[str] = []
+class Held:
+    """A generator that waits in its thread before it says anything."""
 
-    def work() -> Iterator[str]:
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.go = threading.Event()
+        self.steps: list[str] = []
+        self.thread: threading.Thread | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def work(self) -> Iterator[str]:
+        self.thread = threading.current_thread()
         try:
-            began.set()
-            go.wait(5)
+            self._loop.call_soon_threadsafe(self.began.set)
+            assert self.go.wait(5)
             yield "late"
-            steps.append("later still")
+            self.steps.append("later still")
         finally:
-            closed.set()
+            self.steps.append("closed")
 
-    task = asyncio.create_task(made(work))
-    assert await asyncio.to_thread(began.wait, 5)
+
+async def begun(held: Held) -> asyncio.Task[list[Output]]:
+    task = asyncio.create_task(made(held.work))
+    async with asyncio.timeout(5):
+        await held.began.wait()
+    return task
+
+
+async def breathe() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_cancelled_turn_ends_when_its_thread_has_come_to_its_next_chunk_and_not_behind_it() -> None:
+    held = Held()
+    task = await begun(held)
     task.cancel()
+    await breathe()
+    assert not task.done()
+    held.go.set()
     await asyncio.wait([task], timeout=5)
     assert task.cancelled()
-    assert "left to end by itself" in caplog.text
+    assert held.steps == ["closed"]
+
+
+async def test_a_generator_of_a_turn_that_was_cancelled_while_it_was_made_is_not_begun() -> None:
+    held, making, go = Held(), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow_to_begin() -> Iterator[str]:
+        loop.call_soon_threadsafe(making.set)
+        assert go.wait(5)
+        return held.work()
+
+    task = asyncio.create_task(made(slow_to_begin))
+    async with asyncio.timeout(5):
+        await making.wait()
+    task.cancel()
+    await breathe()
     go.set()
-    assert await asyncio.to_thread(closed.wait, 5)
-    assert steps == []
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()
+    assert held.thread is None
+
+
+async def test_a_second_cancel_leaves_the_thread_behind() -> None:
+    held = Held()
+    task = await begun(held)
+    for _ in range(2):
+        task.cancel()
+        await breathe()
+    assert task.cancelled()
+    assert held.steps == []
+    held.go.set()
 
 
 def test_a_thread_that_outlives_the_loop_ends_quietly() -> None:
-    began, go = threading.Event(), threading.Event()
-    threads: list[threading.Thread] = []
-
-    def work() -> Iterator[str]:
-        threads.append(threading.current_thread())
-        began.set()
-        go.wait(5)
-        yield "late"
+    held: list[Held] = []
 
     async def cancel_it() -> None:
-        task = asyncio.create_task(made(work))
-        await asyncio.to_thread(began.wait, 5)
-        task.cancel()
-        await asyncio.wait([task], timeout=5)
+        held.append(Held())
+        task = await begun(held[0])
+        for _ in range(2):
+            task.cancel()
+            await breathe()
+        assert task.cancelled()
 
     asyncio.run(cancel_it())
-    go.set()
-    threads[0].join(5)
-    assert not threads[0].is_alive()
+    held[0].go.set()
+    assert held[0].thread is not None
+    held[0].thread.join(5)
+    assert not held[0].thread.is_alive()
+    assert held[0].steps == ["closed"]
     gc.collect()  # nothing is left that would warn

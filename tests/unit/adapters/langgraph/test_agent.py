@@ -582,15 +582,16 @@ async def test_an_answer_that_is_cancelled_while_it_resumes_leaves_no_pause(save
     assert (await graph.aget_state(config_of())).interrupts == ()
 
 
-async def test_a_sync_tool_cannot_be_stopped_but_its_result_is_not_taken() -> None:
-    """Python has no way to stop a thread. The run ends at once; what the tool does afterwards reaches nobody."""
-    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+async def test_a_sync_tool_is_waited_for_when_its_run_is_stopped_and_its_result_is_not_taken() -> None:
+    """Python has no way to stop a thread."""
+    begun, go_on, ended = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
 
     @tool
     def work() -> str:
         """Work."""
-        begun.set()
-        go_on.wait(5)
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(5)
         ended.set()
         return "done"
 
@@ -598,14 +599,16 @@ async def test_a_sync_tool_cannot_be_stopped_but_its_result_is_not_taken() -> No
     agent = agent_of(graph)
     running = asyncio.create_task(events_of(agent, turn("go", task="1")))
     async with asyncio.timeout(5):
-        await asyncio.to_thread(begun.wait)
+        await begun.wait()
         running.cancel()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not running.done()
+        go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await running
+    assert ended.is_set()
     await agent.abandon("thread")
-    go_on.set()
-    async with asyncio.timeout(5):
-        await asyncio.to_thread(ended.wait)
     results = [message for message in await messages_of(graph) if isinstance(message, ToolMessage)]
     assert [result.status for result in results] == ["error"]
 

@@ -90,6 +90,39 @@ async def died_in(steps: Steps, agent: LangGraphAgent, taken: Turn) -> None:
     steps.held.clear()
 
 
+class Dying(InMemorySaver):
+    """What a process keeps that dies right before it saves the step of a node, counted from 1. The node has ended, and
+    what it wrote is kept already.
+    """
+
+    def __init__(self, *, before_step: int) -> None:
+        super().__init__()
+        self.before_step = before_step
+        self.is_dead = False
+
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        self.is_dead |= (metadata["source"], metadata["step"]) == ("loop", self.before_step)
+        self._check()
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        self._check()
+        await super().aput_writes(config, writes, task_id, task_path)
+
+    async def aget_tuple(self, config: Any) -> Any:
+        self._check()
+        return await super().aget_tuple(config)
+
+    def _check(self) -> None:
+        if self.is_dead:
+            raise ConnectionError
+
+    async def died_in(self, agent: LangGraphAgent, taken: Turn) -> None:
+        with pytest.raises(AgentError):
+            await events_of(agent, taken)
+        self.is_dead, self.before_step = False, 0
+
+
 async def _all(events: AsyncGenerator[AgentEvent]) -> None:
     async with aclosing(events):
         async for _ in events:
@@ -133,6 +166,60 @@ async def test_who_died_in_the_first_node_gives_its_input_once(saver: Saver) -> 
     await died_in(steps, agent, turn("go"))
     assert whole(await events_of(agent, again(turn("go")))) == "said three"
     assert await said(graph) == ["go", "said one", "said two", "said three"]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+async def test_a_node_that_had_ended_is_not_run_again_though_its_step_was_not_saved(step: int) -> None:
+    steps, saver = Steps(), Dying(before_step=step)
+    graph = steps.graph(saver)
+    agent = agent_of(graph)
+    await saver.died_in(agent, turn("go"))
+    assert steps.done == ["one", "two", "three"][:step]
+    assert whole(await events_of(agent, again(turn("go")))) == "said three"
+    assert steps.done == ["one", "two", "three"]
+    assert await said(graph) == ["go", "said one", "said two", "said three"]
+
+
+async def test_an_answer_whose_node_had_ended_is_not_given_again_though_its_step_was_not_saved() -> None:
+    steps, saver = Steps(ask="two"), Dying(before_step=2)
+    agent = agent_of(steps.graph(saver))
+    pause = asked(await events_of(agent, turn("go")))
+    await saver.died_in(agent, turn("yes", answers=True))
+    assert whole(await events_of(agent, again(turn("yes", answers=True), pause))) == "said three"
+    assert steps.done == ["one", "two: yes", "two", "three"]
+
+
+async def test_a_run_that_is_given_up_when_a_node_had_ended_leaves_nothing_to_go_on_with() -> None:
+    steps, saver = Steps(ask="two"), Dying(before_step=1)
+    graph = steps.graph(saver)
+    agent = agent_of(graph)
+    await saver.died_in(agent, turn("go"))
+    await agent.abandon("thread")
+    assert (await graph.aget_state(config_of())).tasks == ()
+    assert asked(await events_of(agent, turn("next", task="2"))).questions
+    assert await said(graph) == ["go", "said one", "next", "said one"]
+
+
+async def test_a_node_that_was_stopped_before_it_knew_where_it_leads_begins_anew(saver: Saver) -> None:
+    steps = Steps(hold="where to")
+    chosen: list[str] = []
+
+    async def route(state: MessagesState) -> str:
+        await steps.work("where to")
+        chosen.append("three")
+        return "three"
+
+    builder = StateGraph(MessagesState)
+    for name in ("one", "three"):
+        builder.add_node(name, steps._node(name))
+    builder.add_edge(START, "one")
+    builder.add_conditional_edges("one", route, ["three"])
+    graph: Graph = builder.compile(checkpointer=saver)
+    agent = agent_of(graph)
+    await died_in(steps, agent, turn("go"))
+    assert whole(await events_of(agent, again(turn("go")))) == "said three"
+    assert await said(graph) == ["go", "said one", "said three"]
+    assert chosen == ["three"]
 
 
 async def test_who_died_behind_the_last_node_is_told_and_nothing_runs(saver: Saver) -> None:

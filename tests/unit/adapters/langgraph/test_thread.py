@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send, interrupt
 from tests.unit.adapters.langgraph.scripted import (
@@ -135,6 +136,27 @@ async def test_a_thread_written_from_outside_is_unfinished_but_asks_nothing(save
     await graph.aupdate_state(config_of(), ASKING, "__start__")
     state = await thread(graph).read()
     assert (state.exists, state.questions, state.unfinished) == (True, (), True)
+
+
+async def test_a_step_is_saved_before_the_next_one_begins() -> None:
+    order: list[Any] = []
+
+    class Slow(InMemorySaver):
+        async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+            for _ in range(100):  # long enough for a node to begin that does not wait
+                await asyncio.sleep(0)
+            order.append(metadata["step"])
+            return await super().aput(config, checkpoint, metadata, new_versions)
+
+    def node(name: str) -> Any:
+        return lambda _state: order.append(name)
+
+    builder = StateGraph(MessagesState)
+    builder.add_sequence([("one", node("one")), ("two", node("two"))])
+    builder.add_edge(START, "one")
+    async for _ in thread(builder.compile(checkpointer=Slow())).stream(ASKING):
+        pass
+    assert order == [-1, 0, "one", 1, "two", 2]
 
 
 async def test_repair_clears_a_pause_and_keeps_the_messages(saver: Saver) -> None:

@@ -54,7 +54,10 @@ def test_the_pure_1_0_card_to_the_letter() -> None:
         "name": "Demo",
         "description": "Answers questions.",
         "version": "1.2.3",
-        "supportedInterfaces": [{"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "supportedInterfaces": [
+            {"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": URL, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
         "provider": {"organization": "Acme", "url": "https://acme.example.com"},
         "documentationUrl": "https://acme.example.com/docs",
         "iconUrl": "https://acme.example.com/icon.png",
@@ -80,7 +83,10 @@ def test_the_pure_0_3_card_to_the_letter() -> None:
         "version": "1.2.3",
         "url": URL,
         "preferredTransport": "JSONRPC",
-        "additionalInterfaces": [{"url": URL, "transport": "JSONRPC"}],
+        "additionalInterfaces": [
+            {"url": URL, "transport": "JSONRPC"},
+            {"url": URL, "transport": "HTTP+JSON"},
+        ],
         "supportsAuthenticatedExtendedCard": False,
         "provider": {"organization": "Acme", "url": "https://acme.example.com"},
         "documentationUrl": "https://acme.example.com/docs",
@@ -104,7 +110,9 @@ def test_the_hybrid_card_is_both_with_1_0_first() -> None:
     assert set(hybrid) == set(new) | set(old)
     assert hybrid["supportedInterfaces"] == [
         {"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+        {"url": URL, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
         {"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+        {"url": URL, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
     ]
     assert hybrid["capabilities"] == new["capabilities"] | old["capabilities"]
     assert hybrid["securitySchemes"]["bearer"] == new["securitySchemes"]["bearer"] | old["securitySchemes"]["bearer"]
@@ -133,7 +141,7 @@ def test_an_agent_without_skills_has_one_that_its_description_tells(flavour: Fla
 
 
 def test_every_version_has_json_rpc_first_and_1_0_comes_before_0_3() -> None:
-    ways = card(BARE, "hybrid", rest=True, grpc="a.example:50051")["supportedInterfaces"]
+    ways = card(BARE, "hybrid", grpc="a.example:50051")["supportedInterfaces"]
     assert [(way["protocolBinding"], way["protocolVersion"]) for way in ways] == [
         ("JSONRPC", "1.0"),
         ("HTTP+JSON", "1.0"),
@@ -147,7 +155,7 @@ def test_every_version_has_json_rpc_first_and_1_0_comes_before_0_3() -> None:
 
 @pytest.mark.parametrize(("tls", "url"), [(False, "http://a.example:50051"), (True, "https://a.example:50051")])
 def test_0_3_tells_the_address_of_grpc_as_a_url(tls: bool, url: str) -> None:
-    ways = card(BARE, "0.3", rest=True, grpc="a.example:50051", grpc_tls=tls)["additionalInterfaces"]
+    ways = card(BARE, "0.3", grpc="a.example:50051", grpc_tls=tls)["additionalInterfaces"]
     assert ways == [
         {"url": URL, "transport": "JSONRPC"},
         {"url": URL, "transport": "HTTP+JSON"},
@@ -156,7 +164,7 @@ def test_0_3_tells_the_address_of_grpc_as_a_url(tls: bool, url: str) -> None:
 
 
 def test_grpc_stays_out_of_a_card_unless_it_is_wanted() -> None:
-    assert "GRPC" not in json.dumps([card(BARE, flavour, rest=True) for flavour in FLAVOURS])
+    assert "GRPC" not in json.dumps([card(BARE, flavour) for flavour in FLAVOURS])
 
 
 def test_an_agent_that_shares_the_grpc_port_is_named_by_a_tenant_which_0_3_has_not() -> None:
@@ -165,11 +173,11 @@ def test_an_agent_that_shares_the_grpc_port_is_named_by_a_tenant_which_0_3_has_n
     assert shared == [
         {"url": "a.example:50051", "protocolBinding": "GRPC", "tenant": "other", "protocolVersion": "1.0"}
     ]
-    assert [way["transport"] for way in hybrid["additionalInterfaces"]] == ["JSONRPC"]
+    assert [way["transport"] for way in hybrid["additionalInterfaces"]] == ["JSONRPC", "HTTP+JSON"]
 
 
 def test_rest_paths_follow_without_a_second_slash() -> None:
-    root = card_of(BARE, Interfaces(url="https://a.example/", rest=True), "1.0")["supportedInterfaces"]
+    root = card_of(BARE, Interfaces(url="https://a.example/"), "1.0")["supportedInterfaces"]
     assert [way["url"] for way in root] == ["https://a.example/", "https://a.example"]
 
 
@@ -207,7 +215,7 @@ def test_extensions_are_declared_without_what_says_nothing(flavour: Flavour) -> 
 
 # Read by the official parsers.
 
-RICH: dict[str, Any] = {"rest": True, "grpc": "agents.example.com:50051", "grpc_tenant": "demo"}
+RICH: dict[str, Any] = {"grpc": "agents.example.com:50051", "grpc_tenant": "demo"}
 
 
 @pytest.mark.parametrize("profile", [BARE, FULL])

@@ -24,7 +24,7 @@ from llamon_agent.inbound.a2a.card_forms import (
     without_empty,
 )
 
-HERE = Interfaces(url="https://a.example/a2a", rest=True, grpc="a.example:50051")
+HERE = Interfaces(url="https://a.example/a2a", grpc="a.example:50051")
 BARE = Profile(name="Demo", description="Answers.", version="1")
 LOCKED = Profile(name="Demo", description="Answers.", version="1", bearer=True, addition=Addition())
 

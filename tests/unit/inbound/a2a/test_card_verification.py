@@ -25,7 +25,7 @@ from llamon_agent.inbound.a2a.card_signing import Signer
 from llamon_agent.inbound.a2a.card_verification import Finding, Signature, Verdict, read_signatures, verify
 
 BASE = "https://a.example"
-HERE = Interfaces(url=f"{BASE}/a2a", rest=True, grpc="a.example:50051")
+HERE = Interfaces(url=f"{BASE}/a2a", grpc="a.example:50051")
 LOCKED = Profile(name="데모", description="Answers.", version="1", bearer=True)
 KEY = key_of()
 KEYS = [KEY.public]

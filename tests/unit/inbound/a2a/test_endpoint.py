@@ -200,21 +200,22 @@ class BrokenRuns(RunService):
 
 
 @pytest.mark.parametrize(
-    ("error", "public"),
+    ("error", "public", "level"),
     [
-        (BackendError(), BackendError.public),
-        (RuntimeError("secret"), "Something went wrong."),
-        (RecursionError("secret"), "Something went wrong."),
+        (BackendError(), BackendError.public, logging.DEBUG),  # what is away says so itself, and not for every call
+        (RuntimeError("secret"), "Something went wrong.", logging.ERROR),
+        (RecursionError("secret"), "Something went wrong.", logging.ERROR),
     ],
 )
 async def test_what_is_our_fault_is_logged_and_told_without_its_text(
-    error: Exception, public: str, caplog: pytest.LogCaptureFixture
+    error: Exception, public: str, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.DEBUG, "llamon_agent")
     endpoint = Endpoint(BrokenRuns(error), agent=AGENT)
     response = response_of(await answer_call(endpoint, call("message/send", message_03()), Caller()))
     assert response["error"] == {"code": -32603, "message": public}
     [record] = caplog.records
-    assert record.levelno == logging.ERROR
+    assert record.levelno == level
     assert record.exc_info is not None
 
 
@@ -316,6 +317,7 @@ async def test_a_subscription_stays_open_through_a_pause() -> None:
 
 
 async def test_a_reader_that_comes_back_gets_only_what_it_has_not_seen() -> None:
+    """Field report 15."""
     gate = Gate()
     async with edge([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()]) as it:
         task_id = await it.begin()

@@ -26,6 +26,16 @@ def test_a_messages_id_never_meets_a_header() -> None:
     assert (by_id[0] != by_header[0], by_id[1]) == (True, by_header[1])
 
 
+def test_a_messages_id_of_any_length_makes_a_short_key() -> None:
+    keys = [
+        key_of(msgspec.structs.replace(HI, message_id=id), None, None, by_message_id=True)
+        for id in ("x" * 100_000, "x" * 100_001)  # noqa: A001 -- the field's name
+    ]
+    assert None not in keys
+    assert [len(key[0]) < 100 for key in keys if key] == [True, True]
+    assert keys[0] != keys[1]
+
+
 def test_the_digest_is_of_all_that_is_said_in_whatever_order() -> None:
     def digest(message: Message, metadata: dict[str, object] | None = None) -> str:
         key = key_of(message, metadata, "k", by_message_id=False)

@@ -10,7 +10,7 @@ from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.rpc import RpcEnvelope
 from llamon_agent.inbound.a2a.sse import CUT_OFF, PING
-from llamon_agent.inbound.a2a.streaming import Frames, Stream, Telling
+from llamon_agent.inbound.a2a.streaming import Frames, Manner, Stream
 from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.runs.ports import Limits
 from llamon_agent.runs.subscription import Subscription
@@ -107,6 +107,7 @@ async def test_adk_gets_the_whole_text_last_by_itself() -> None:
 
 
 async def test_a_quiet_stream_is_kept_open_by_pings_and_loses_nothing() -> None:
+    """Field report 39."""
     gate = Gate()
     chunks: list[bytes] = []
 
@@ -263,7 +264,7 @@ async def test_a_failure_in_the_middle_is_the_last_frame(
 ) -> None:
     async with edge(ANSWER) as it:
         task = await it.runs.get("default", "echo", (await it.ask("message/send", message_03()))["id"])
-    stream = Stream(BrokenSubscription(task, error), Telling(dialect=V10))
+    stream = Stream(BrokenSubscription(task, error), Manner(dialect=V10))
     frames = Frames(stream, RpcEnvelope(b"7"), ping_s=15)
     [(_, response)] = events_in(b"".join(await chunks_of(frames)))
     assert response["id"] == 7

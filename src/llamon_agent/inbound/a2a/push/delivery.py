@@ -19,8 +19,8 @@ from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.push.address import read_address
-from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, Taken, TryLater
-from llamon_agent.inbound.a2a.push.telling import Event, Telling, seq_of, task_after, tellings_of
+from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
+from llamon_agent.inbound.a2a.push.telling import Event, Telling, task_after, tellings_of
 from llamon_agent.runs.ports import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
@@ -136,7 +136,7 @@ class Delivery:
     async def _task_at(self, event: Event) -> Task:
         """The task as it was when the event had happened: whole where nothing has happened to it since."""
         now = event.task if isinstance(event, Snapshot) else await self._now()
-        return now if now.seq == seq_of(event) else task_after(self._task or now, event)
+        return now if now.seq == event.seq else task_after(self._task or now, event)
 
     async def _now(self) -> Task:
         return await self._runs.get(self._push.owner, self._push.agent, self._push.task_id)
@@ -150,7 +150,7 @@ class Delivery:
                     return True
                 case TryLater(after_s=after_s), float(pause_s):
                     await self._pause(max(pause_s, after_s))
-                case ((TryLater(why=why) | Refused(why=why)), _):
+                case ((TryLater(why=why) | Declined(why=why)), _):
                     self._warn(f"a webhook was not told ({why})")
                     return False
 

@@ -23,13 +23,13 @@ class TryLater(msgspec.Struct, frozen=True):
     after_s: float = 0.0
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Declined(msgspec.Struct, frozen=True):
     """It will not be taken, however often it is tried."""
 
     why: str
 
 
-Outcome = Taken | TryLater | Refused
+Outcome = Taken | TryLater | Declined
 
 
 def outcome_of(status: int, retry_after: str | None, now: datetime) -> Outcome:
@@ -41,7 +41,7 @@ def outcome_of(status: int, retry_after: str | None, now: datetime) -> Outcome:
         return Taken()
     if status >= 500 or status in _TRY_LATER:
         return TryLater(f"HTTP {status}", min(_seconds(retry_after, now), MAX_RETRY_AFTER_S))
-    return Refused(f"HTTP {status}")
+    return Declined(f"HTTP {status}")
 
 
 def _seconds(retry_after: str | None, now: datetime) -> float:

@@ -16,7 +16,7 @@ import httpx2
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.address import Address, read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, TryLater, outcome_of
 
 _AT_ONCE = 64
 _MAX_ANSWER_BYTES = 64 * 1024
@@ -53,7 +53,7 @@ class Sender:
                 async with asyncio.timeout(self._timeout_s):
                     return await self._post(address, headers_of(address, config, media_type), body)
             except ForbiddenAddress:
-                return Refused("its address is not allowed")
+                return Declined("its address is not allowed")
             except TimeoutError:
                 return TryLater("no answer in time")
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException):

@@ -28,9 +28,9 @@ class Telling(msgspec.Struct, frozen=True):
 
 def tellings_of(batch: Sequence[Event], told_seq: int) -> list[Telling]:
     """What is to be told of the events at hand to a webhook that was told everything up to `told_seq`."""
-    shown = [event for event in map(_shown, batch) if event is not None and seq_of(event) > told_seq]
-    later = {seq_of(event): event for event in shown}  # the last one of each seq
-    return [Telling(event, seq_of(event) - (later[seq_of(event)] is not event)) for event in shown]
+    shown = [event for event in map(_shown, batch) if event is not None and event.seq > told_seq]
+    later = {event.seq: event for event in shown}  # the last one of each seq
+    return [Telling(event, event.seq - (later[event.seq] is not event)) for event in shown]
 
 
 def task_after(task: Task, event: Event) -> Task:
@@ -44,10 +44,6 @@ def task_after(task: Task, event: Event) -> Task:
             whole = event.whole or Artifact(artifact_id=event.artifact_id, parts=event.parts)
             kept = {artifact.artifact_id: artifact for artifact in task.artifacts} | {whole.artifact_id: whole}
             return msgspec.structs.replace(task, artifacts=tuple(kept.values()), seq=event.seq)
-
-
-def seq_of(event: Event) -> int:
-    return event.task.seq if isinstance(event, Snapshot) else event.seq
 
 
 def _shown(event: Event) -> Event | None:

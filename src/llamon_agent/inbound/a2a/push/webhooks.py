@@ -11,7 +11,7 @@ Rules:
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -22,13 +22,12 @@ import msgspec
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Task
-from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.inbound.a2a.dialects import dialect_of
 from llamon_agent.inbound.a2a.push.config_check import check_config
 from llamon_agent.inbound.a2a.push.delivery import Delivery, Pause
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
 from llamon_agent.runs.ports import NewId, PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
@@ -37,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 _NAMELESS = "default"
 """By which some 0.x clients ask for the webhook that was set without an id."""
-
-_SHAPES: Mapping[str, Dialect] = {dialect.version: dialect for dialect in (V03, V10)}
-"""In whose shape the webhooks of each version are told, whatever transport they were registered by."""
 
 _LOOK_UPS_AT_ONCE = 4
 """How many tasks are looked up at once to see what their webhooks are to be told: at a start there may be very many."""
@@ -169,7 +165,7 @@ class Webhooks:
     def _start(self, push: TaskPushConfig, subscription: Subscription | None) -> None:
         delivery = Delivery(
             push,
-            _SHAPES[push.config.version],
+            dialect_of(push.config.version),
             runs=self._runs,
             store=self._store,
             post=self._sender.post,

@@ -11,8 +11,6 @@ doubt.
 import binascii
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Raw, Text, Url
@@ -205,11 +203,10 @@ def event_out(event: Snapshot | Update, task: Task, *, final: bool) -> proto_sch
 
 def _artifact_update_out(update: ArtifactUpdate, task: Task) -> proto_schema.TaskArtifactUpdateEvent:
     """An update with its own parts; what else is known of the artifact comes with the update that ends it."""
-    whole = update.whole or Artifact(artifact_id=update.artifact_id, parts=())
     return proto_schema.TaskArtifactUpdateEvent(
         task_id=task.id,
         context_id=task.context_id,
-        artifact=artifact_out(msgspec.structs.replace(whole, parts=update.parts)),
+        artifact=artifact_out(update.told),
         append=update.append,
         last_chunk=update.last,
     )

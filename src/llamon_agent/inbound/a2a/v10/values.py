@@ -210,18 +210,10 @@ def event_out(event: Snapshot | Update, task: Task) -> schema.StreamResponse:
 
 def _artifact_update_out(update: ArtifactUpdate, task: Task) -> schema.TaskArtifactUpdateEvent:
     """An update with its own parts; what else is known of the artifact comes with the update that ends it."""
-    parts = parts_out(update.parts)
-    if (whole := update.whole) is None:
-        artifact = schema.Artifact(artifact_id=update.artifact_id, parts=parts)
-    else:
-        artifact = schema.Artifact(
-            artifact_id=update.artifact_id,
-            name=whole.name,
-            description=whole.description,
-            parts=parts,
-            metadata=whole.metadata,
-            extensions=whole.extensions or None,
-        )
     return schema.TaskArtifactUpdateEvent(
-        task_id=task.id, context_id=task.context_id, artifact=artifact, append=update.append, last_chunk=update.last
+        task_id=task.id,
+        context_id=task.context_id,
+        artifact=artifact_out(update.told),
+        append=update.append,
+        last_chunk=update.last,
     )

@@ -14,9 +14,10 @@ delete from llamon_holder
 where id = %(holder)s;
 
 -- name: wait_for_turn
--- One process takes over at a time: another one's snapshot might be older than what makes this one known. The number is
--- any that no other program uses.
-select pg_advisory_xact_lock(19393172602882);
+-- One process takes over at a time: another one's snapshot might be older than what makes this one known. And one prunes
+-- at a time: of two that take the last tasks of one context, each would see the other's and leave the context to it. The
+-- number is any that no other program uses, and not the one of `take_turn`: who waits here holds a snapshot.
+select pg_advisory_xact_lock(19393172602883);
 
 -- name: end_holders
 delete from llamon_holder
@@ -48,6 +49,12 @@ with taken as (
 select body, turn, attempt
 from taken
 order by at_ms, id;
+
+-- name: held
+select body
+from llamon_task
+where holder = %(holder)s and not (id = any(%(beside)b::text[]))
+limit %(limit)s;
 
 -- name: unanswered
 select body

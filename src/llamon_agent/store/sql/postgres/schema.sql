@@ -27,4 +27,4 @@ set local statement_timeout = 0;
 
 -- name: facts
 select current_setting('server_encoding'), current_setting('transaction_read_only'),
-       current_setting('server_version_num')::integer;
+       current_setting('server_version_num')::integer, current_setting('default_transaction_isolation');

@@ -39,39 +39,38 @@ with new as (
         %(key)b::text[], %(digest)b::text[], %(key_at_ms)s::bigint[]
     ) as new (id, state, terminal, settled, at_ms, seq, body, turn, expect, again, key, digest, key_at_ms)
 ),
-saved as (
-    update llamon_task as task
-    set state = new.state,
-        terminal = new.terminal,
-        at_ms = new.at_ms,
-        seq = new.seq,
-        body = new.body,
-        holder = case when new.settled then null when new.turn is not null then %(holder)s else task.holder end,
-        attempt = case when new.settled then 0 when new.turn is not null then 1 else task.attempt end,
-        turn = case when new.settled then null else coalesce(new.turn, task.turn) end
+keyed as (
+    -- A key has one task, so it comes first; the lock keeps the task as it was found here.
+    insert into llamon_idempotency (owner, agent, key, digest, task_id, at_ms)
+    select task.owner, task.agent, new.key, new.digest, task.id, new.key_at_ms
     from new
-    where task.id = new.id
+    join llamon_task as task on task.id = new.id
+    where new.key is not null
       and task.seq = new.expect
       and (not task.terminal or new.again)
       and (task.holder is null or task.holder = %(holder)s)
-      and (
-          new.again
-          or not exists (
-              select from llamon_idempotency as taken
-              where taken.owner = task.owner and taken.agent = task.agent and taken.key = new.key
-          )
-      )
-    returning task.id, task.owner, task.agent, new.key, new.digest, new.key_at_ms
-),
-keyed as (
-    insert into llamon_idempotency (owner, agent, key, digest, task_id, at_ms)
-    select owner, agent, key, digest, id, key_at_ms
-    from saved
-    where key is not null
-    order by owner, agent, key
+    order by task.owner, task.agent, new.key
+    for update of task
     on conflict do nothing
+    returning task_id
 )
-select id from saved;
+update llamon_task as task
+set state = new.state,
+    terminal = new.terminal,
+    at_ms = new.at_ms,
+    seq = new.seq,
+    body = new.body,
+    holder = case when new.settled then null when new.turn is not null then %(holder)s else task.holder end,
+    attempt = case when new.settled then 0 when new.turn is not null then 1 else task.attempt end,
+    turn = case when new.settled then null else coalesce(new.turn, task.turn) end
+from new
+left join keyed on keyed.task_id = new.id
+where task.id = new.id
+  and task.seq = new.expect
+  and (not task.terminal or new.again)
+  and (task.holder is null or task.holder = %(holder)s)
+  and (new.key is null or keyed.task_id is not null or new.again)
+returning task.id;
 
 -- name: kept_seqs
 -- Asked for tasks of which a write was left in doubt.

@@ -32,3 +32,10 @@ where id in (
     limit :limit
 )
 returning body, turn, attempt;
+
+-- name: held
+select body
+from task indexed by task_by_holder
+where holder = :holder
+  and id not in (select value from json_each(:beside))
+limit :limit;

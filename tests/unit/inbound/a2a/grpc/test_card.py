@@ -10,7 +10,7 @@ from llamon_agent.inbound.a2a.grpc.card import proto_card_03
 @pytest.mark.parametrize("bearer", [False, True])
 def test_a_0_3_card_becomes_what_its_protobuf_knows(bearer: bool) -> None:
     profile = Profile(name="Echo", description="Says it again.", version="1.0.0", bearer=bearer)
-    card = write_card(card_of(profile, Interfaces(url="http://edge/a2a", rest=True), "0.3"))
+    card = write_card(card_of(profile, Interfaces(url="http://edge/a2a"), "0.3"))
     written = Parse(proto_card_03(card), old.AgentCard())
     assert (written.name, written.url, written.preferred_transport) == ("Echo", "http://edge/a2a", "JSONRPC")
     assert written.capabilities.streaming

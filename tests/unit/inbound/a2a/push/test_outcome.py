@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from llamon_agent.inbound.a2a.push.outcome import MAX_RETRY_AFTER_S, Outcome, Refused, Taken, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.outcome import MAX_RETRY_AFTER_S, Declined, Outcome, Taken, TryLater, outcome_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ def test_what_may_pass_is_tried_later(status: int) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422])
 def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
-    assert outcome_of(status, "5", NOON) == Refused(f"HTTP {status}")
+    assert outcome_of(status, "5", NOON) == Declined(f"HTTP {status}")
 
 
 @pytest.mark.parametrize(

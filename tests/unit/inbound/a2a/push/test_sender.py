@@ -20,7 +20,7 @@ from tests.unit.inbound.a2a.push.test_guard import Names
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
-from llamon_agent.inbound.a2a.push.outcome import Outcome, Refused, Taken, TryLater
+from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
 from llamon_agent.inbound.a2a.push.sender import Sender, headers_of
 
 HERE = ("127.0.0.0/8",)
@@ -99,7 +99,7 @@ def test_the_host_header_names_what_the_url_names(url: str, host: bytes) -> None
         (b"HTTP/1.1 204 No Content\r\n\r\n", Taken()),
         (BROKEN, TryLater("HTTP 503")),
         (b"HTTP/1.1 429 Slow Down\r\nRETRY-AFTER: 7\r\nContent-Length: 0\r\n\r\n", TryLater("HTTP 429", 7)),
-        (GONE, Refused("HTTP 410")),
+        (GONE, Declined("HTTP 410")),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nmuch", Taken()),
         (HANG_UP, TryLater("no connection, or none that lasted")),
         (b"220 mail.example ESMTP\r\n\r\n", TryLater("no connection, or none that lasted")),
@@ -133,15 +133,15 @@ async def test_a_redirect_is_not_followed() -> None:
     async with receiving() as receiver, receiving() as elsewhere, sending() as sender:
         moved = f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {elsewhere.url}\r\nContent-Length: 0\r\n\r\n"
         receiver.answers = [moved.encode()]
-        assert await post(sender, receiver.url, schemes=("Bearer",), credentials="secret") == Refused("HTTP 307")
+        assert await post(sender, receiver.url, schemes=("Bearer",), credentials="secret") == Declined("HTTP 307")
         assert (len(receiver.hooks), elsewhere.hooks) == (1, [])
 
 
 @pytest.mark.requirement("1.0/14.1-file-addresses")
 async def test_an_address_inside_is_never_connected_to() -> None:
     async with receiving() as receiver, sending(allow=()) as sender:
-        assert await post(sender, receiver.url) == Refused("its address is not allowed")
-        assert await post(sender, f"http://[::ffff:127.0.0.1]:{receiver.port}/") == Refused(
+        assert await post(sender, receiver.url) == Declined("its address is not allowed")
+        assert await post(sender, f"http://[::ffff:127.0.0.1]:{receiver.port}/") == Declined(
             "its address is not allowed"
         )
         assert receiver.hooks == []
@@ -153,7 +153,7 @@ async def test_a_name_that_turns_inward_is_not_followed() -> None:
     assert await guard.open_to("hooks.example", 80)
     async with receiving() as receiver:
         sender = Sender(guard, timeout_s=5)
-        assert await post(sender, f"http://hooks.example:{receiver.port}/") == Refused("its address is not allowed")
+        assert await post(sender, f"http://hooks.example:{receiver.port}/") == Declined("its address is not allowed")
         assert receiver.hooks == []
         await sender.aclose()
 
@@ -171,7 +171,7 @@ async def test_every_request_is_judged_anew() -> None:
     async with receiving() as receiver, sending(names=names) as sender:
         url = f"http://hooks.example:{receiver.port}/"
         assert await post(sender, url) == Taken()
-        assert await post(sender, url) == Refused("its address is not allowed")
+        assert await post(sender, url) == Declined("its address is not allowed")
 
 
 async def test_another_address_of_the_name_is_tried() -> None:

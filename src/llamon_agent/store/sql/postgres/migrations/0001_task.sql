@@ -1,17 +1,18 @@
 -- One row per task: the whole task as JSON in body, and beside it the columns that queries look at. The body is bytea, as
--- jsonb takes no \u0000 and would rewrite what it is given.
+-- jsonb takes no \u0000 and would rewrite what it is given. Names are compared as bytes: an index whose order is a
+-- language's is broken by the next version of the system's library, and this one orders task ids as all stores do.
 create table llamon_task (
     id         text    collate "C" not null primary key,
-    owner      text    not null,
-    agent      text    not null,
-    context_id text    not null,
+    owner      text    collate "C" not null,
+    agent      text    collate "C" not null,
+    context_id text    collate "C" not null,
     state      text    not null,
     terminal   boolean not null,
-    at_ms      bigint  not null,  -- of the status
+    at_ms      bigint  not null,     -- of the status
     seq        bigint  not null,
-    holder     text,              -- who executes its run; null where nobody does
-    attempt    integer not null,  -- of the run; 0 where there is none
-    turn       bytea,             -- what the run was begun with, as JSON
+    holder     text    collate "C",  -- who executes its run; null where nobody does
+    attempt    integer not null,     -- of the run; 0 where there is none
+    turn       bytea,                -- what the run was begun with, as JSON
     body       bytea   not null
 ) with (fillfactor = 80);  -- a snapshot changes no index: room in its page keeps it from touching any
 
@@ -32,15 +33,15 @@ create index llamon_task_paused on llamon_task (at_ms) where state in ('input-re
 
 -- One row per process that executes runs: so renewing a lease costs one small write, however many runs there are.
 create table llamon_holder (
-    id       text   not null primary key,
+    id       text   collate "C" not null primary key,
     until_ms bigint not null
 );
 
 -- Which task a caller's key stands for.
 create table llamon_idempotency (
-    owner   text   not null,
-    agent   text   not null,
-    key     text   not null,
+    owner   text   collate "C" not null,
+    agent   text   collate "C" not null,
+    key     text   collate "C" not null,
     digest  text   not null,
     task_id text   collate "C" not null,
     at_ms   bigint not null,
@@ -53,8 +54,8 @@ create index llamon_idempotency_by_time on llamon_idempotency (at_ms);
 create table llamon_push (
     task_id  text    collate "C" not null,
     id       text    collate "C" not null,
-    owner    text    not null,
-    agent    text    not null,
+    owner    text    collate "C" not null,
+    agent    text    collate "C" not null,
     told_seq bigint  not null,
     done     boolean not null,  -- the task had ended when its last event was told: nothing follows
     body     bytea   not null,

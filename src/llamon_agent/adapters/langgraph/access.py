@@ -1,0 +1,22 @@
+"""What every use of a place of threads goes through. Whose place it is says what that means."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+
+class Access(Protocol):
+    """Around each use. Raises: BackendError, in place of what the place's library raises where the place is away."""
+
+    def reading(self) -> AbstractContextManager[None]: ...
+
+    def writing(self) -> AbstractContextManager[None]: ...
+
+
+class FreeAccess:
+    """An access that does nothing about failures."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def writing(self) -> AbstractContextManager[None]:
+        return nullcontext()

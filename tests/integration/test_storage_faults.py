@@ -1,0 +1,419 @@
+"""Real faults of what tasks and threads are kept in, under runs that go on: what callers get, what the log says, that
+tasks end honestly, and that nothing has to be restarted where that can be. Field reports 20 and 38.
+
+What needs a process of its own is in `tests/e2e/test_storage_faults.py`.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.graph import MessagesState
+from psycopg import sql
+from pydantic import SecretStr
+from tests.postgres_server import PostgresServer
+from tests.unit.adapters.langgraph.scripted import node_graph
+from tests.unit.runs.serving import request, status_text
+
+from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.app import new_id, now_ms
+from llamon_agent.config import A2aConfig, EdgeConfig
+from llamon_agent.config_data import DataConfig, PostgresConfig
+from llamon_agent.domain.errors import BackendError, ConfigError
+from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
+from llamon_agent.domain.task import Task, TaskState, answer_text
+from llamon_agent.runs.ports import Agent, Limits, Runtime, Target, TaskPage, TaskQuery
+from llamon_agent.runs.service import RunService
+from llamon_agent.storage import Storage, open_storage
+from llamon_agent.testing.scripted import Gate, ScriptedAgent
+
+Log = pytest.LogCaptureFixture
+
+ASK = Interrupt(text="Sure?", questions=(Question(id="q", value="Sure?"),))
+MINE = ("default", "demo")
+
+QUICK = Limits(record_again_s=(0.05,) * 200, lease_s=0.3)
+PATIENT = Limits(record_again_s=())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def tasks(folder: Path) -> Path:
+    return folder / "tasks.sqlite"
+
+
+@pytest.fixture
+def threads(folder: Path) -> Path:
+    return folder / "demo" / "checkpoints.sqlite"
+
+
+@asynccontextmanager
+async def serving(
+    data: Path | DataConfig, opening: "Agent | Remembers", limits: Limits = QUICK
+) -> AsyncIterator[RunService]:
+    """A run service on a real store, until the block ends."""
+    config = DataConfig(folder=data) if isinstance(data, Path) else data
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(asyncio.timeout(30))
+        storage = await stack.enter_async_context(open_storage(config))
+        agent = await opening.opened(storage, config, stack) if isinstance(opening, Remembers) else opening
+        target = Target(name="demo", adapter="scripted", target="", timeout_s=20)
+        runtimes = {"demo": Runtime(target, agent)}
+        service = RunService(storage.store, runtimes, clock=now_ms, new_id=new_id, limits=limits)
+        await stack.enter_async_context(service)
+        await service.start()
+        yield service
+
+
+class Remembers:
+    """A graph that keeps its threads in the storage, says how many messages it has heard, and may be held."""
+
+    def __init__(self) -> None:
+        self.holds = False
+        self.gate = Gate()
+
+    async def opened(self, storage: Storage, data: DataConfig, stack: AsyncExitStack) -> LangGraphAgent:
+        a2a = A2aConfig(adapter="langgraph", target="some:graph")
+        config = EdgeConfig.model_validate({"a2a": a2a, "agents": {"demo": {}}, "data": data})
+        saver = await storage.open_checkpoints(config.served()[0], stack)
+        return LangGraphAgent(node_graph(self._node, saver))
+
+    async def _node(self, state: MessagesState) -> dict[str, list[AIMessage]]:
+        if self.holds:
+            await self.gate.wait()
+        return {"messages": [AIMessage(f"heard {len(state['messages'])}")]}
+
+
+async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
+    return await (await service.submit_run(request(text, **names))).settled(10)
+
+
+def told(task: Task) -> tuple[TaskState, str]:
+    return task.status.state, status_text(task)
+
+
+@contextmanager
+def logged(text: str) -> Iterator[asyncio.Event]:
+    """What is set as soon as a line of the log holds the text."""
+    found = asyncio.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if text in record.getMessage():
+                found.set()
+
+    handler, logger = Handler(), logging.getLogger("llamon_agent")
+    logger.addHandler(handler)
+    yield found
+    logger.removeHandler(handler)
+
+
+def errors(log: Log) -> list[str]:
+    return [record.getMessage() for record in log.records if record.levelname == "ERROR"]
+
+
+def spoil(file: Path, *, first_page: int = 1) -> None:
+    """Write nonsense over a file's pages, those in its log included."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    size = file.stat().st_size
+    with file.open("r+b") as pages:
+        pages.seek(first_page * 4096)
+        pages.write(os.urandom(max(size - first_page * 4096, 4096)))
+
+
+@contextmanager
+def away(path: Path) -> Iterator[None]:
+    """It is somewhere else, until the block ends."""
+    moved = path.rename(path.with_name("elsewhere"))
+    yield
+    moved.rename(path)
+
+
+def replace(file: Path) -> None:
+    copy = file.with_name("copy")
+    shutil.copy(file, copy)
+    copy.rename(file)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [Path.unlink, replace, lambda file: file.parent.rename(file.parent.with_name("elsewhere"))],
+    ids=["deleted", "replaced", "folder moved"],
+)
+async def test_a_task_file_that_is_not_in_its_place_takes_nothing_that_a_restart_would_not_find(
+    folder: Path, tasks: Path, caplog: Log, happens: Callable[[Path], object]
+) -> None:
+    gate = Gate()
+    async with serving(folder, ScriptedAgent([ASK], [gate, Complete(text="x")]), PATIENT) as service:
+        asked = await ask(service)
+        run = await service.submit_run(request())
+        await gate.reached()
+        happens(tasks)
+        for names in ({}, {"task": asked.id}):
+            with pytest.raises(BackendError) as raised:
+                await service.submit_run(request(**names))
+            assert raised.value.public == BackendError.public
+        gate.open()
+        with pytest.raises(BackendError):
+            await run.settled(5)
+        assert await service.get(*MINE, asked.id) == asked
+    assert [line for line in errors(caplog) if line.startswith("the task store")] == [
+        f"the task store {tasks} cannot be written: it was deleted, moved or replaced; put it back, or restart"
+    ]
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_folder_that_was_moved_back_is_used_again_and_what_ran_has_its_answer(
+    folder: Path, caplog: Log
+) -> None:
+    caplog.set_level("INFO")
+    gate = Gate()
+    async with serving(folder, ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        with away(folder):
+            with pytest.raises(BackendError):
+                await ask(service)
+            with logged("its end is tried again") as tried:
+                gate.open()
+                await tried.wait()
+            with logged("could not be written") as failed, caplog.at_level("DEBUG", "llamon_agent.store"):
+                await failed.wait()  # it was tried again
+        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await ask(service)).artifacts) == "y"
+    assert caplog.text.count("cannot be written") == caplog.text.count("can be written again") == 1
+    assert caplog.text.count("its end is tried again") == 1
+
+
+async def test_a_damaged_task_file_is_told_once_and_refused_at_the_next_start(
+    folder: Path, tasks: Path, caplog: Log
+) -> None:
+    gate = Gate()
+    agent = ScriptedAgent([ASK], [Delta(text="so"), Delta(text=" far"), gate, Complete()])
+    async with serving(folder, agent, PATIENT) as service:
+        asked = await ask(service)
+        run = await service.submit_run(request())
+        await gate.reached()
+        spoil(tasks)
+        for call in (service.get(*MINE, asked.id), service.submit_run(request()), service.submit_run(request())):
+            with pytest.raises(BackendError) as raised:
+                await call
+            assert raised.value.public == BackendError.public
+        assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so"
+        gate.open()
+        with pytest.raises(BackendError):
+            await run.settled(5)
+    lines = [line for line in errors(caplog) if line.startswith("the task store")]
+    assert sorted(lines) == [
+        f"the task store {tasks} cannot be {what}: it is damaged, or not what it should be; "
+        "put a backup in its place, or move it away, and restart"
+        for what in ("read", "written")
+    ]
+    with pytest.raises(ConfigError, match="it is damaged"):
+        async with serving(folder, agent):
+            pass
+
+
+async def test_a_damaged_log_takes_the_last_writes_with_it_and_nothing_else(folder: Path, tasks: Path) -> None:
+    """SQLite keeps a checksum of each write there, and passes over what does not have it."""
+    gate = Gate()
+    async with serving(folder, ScriptedAgent([Complete(text="one")], [gate])) as service:
+        done = await ask(service)
+        copy = folder.with_name("copy")
+        shutil.copytree(folder, copy)
+        wal = copy / "tasks.sqlite-wal"
+        with wal.open("ab") as log:
+            log.write(os.urandom(9_000))
+    async with serving(copy, ScriptedAgent([Complete(text="two")])) as service:
+        assert await service.get(*MINE, done.id) == done
+        assert answer_text((await ask(service)).artifacts) == "two"
+
+
+async def test_another_program_that_holds_the_tasks_is_named_and_awaited(
+    folder: Path, tasks: Path, caplog: Log
+) -> None:
+    gate = Gate()
+    async with serving(folder, ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        with closing(sqlite3.connect(tasks, isolation_level=None)) as other:
+            other.execute("begin exclusive")
+            gate.open()
+            with pytest.raises(BackendError):
+                await ask(service)
+            assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
+        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await ask(service)).artifacts) == "y"
+    assert errors(caplog) == [f"the task store {tasks} cannot be written: another program holds it; end that program"]
+
+
+@pytest.mark.parametrize("happens", [spoil, Path.unlink, replace], ids=["damaged", "deleted", "replaced"])
+async def test_threads_that_are_away_end_their_runs_honestly_and_nothing_else(
+    folder: Path, threads: Path, caplog: Log, happens: Callable[[Path], object]
+) -> None:
+    remembers = Remembers()
+    async with serving(folder, remembers) as service:
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 1"
+        remembers.holds = True
+        run = await service.submit_run(request(context="c2"))
+        await remembers.gate.reached()
+        happens(threads)
+        remembers.gate.open()
+        remembers.holds = False
+        for task in (await run.settled(10), await ask(service, context="c1")):
+            assert told(task) == (TaskState.FAILED, BackendError.public)
+            assert await service.get(*MINE, task.id) == task
+    lines = errors(caplog)
+    assert 1 <= len(lines) <= 2  # one for reads, one for writes
+    assert all(line.startswith(f"the threads in {threads} cannot be ") for line in lines)
+
+
+async def test_threads_that_are_back_go_on_where_they_were(folder: Path, threads: Path) -> None:
+    async with serving(folder, Remembers()) as service:
+        await ask(service, context="c1")
+        with away(threads):
+            assert (await ask(service, context="c1")).status.state is TaskState.FAILED
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
+
+
+async def test_a_task_file_that_is_away_leaves_the_threads_alone(folder: Path, tasks: Path) -> None:
+    async with serving(folder, Remembers()) as service:
+        await ask(service, context="c1")
+        with away(tasks), pytest.raises(BackendError):
+            await ask(service, context="c1")
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
+
+
+async def test_what_no_record_was_possible_of_is_not_working_after_a_restart(folder: Path, tasks: Path) -> None:
+    gate = Gate()
+    async with AsyncExitStack() as lived:
+        service = await lived.enter_async_context(serving(folder, ScriptedAgent([gate, Complete(text="x")]), PATIENT))
+        run = await service.submit_run(request())
+        await gate.reached()
+        with away(tasks):
+            gate.open()
+            with pytest.raises(BackendError):
+                await run.settled(5)
+            await lived.aclose()
+    async with serving(folder, ScriptedAgent()) as service:
+        assert (await service.get(*MINE, run.task.id)).status.state is TaskState.FAILED
+
+
+# --- Postgres -----------------------------------------------------------------------------------------------------
+
+
+def in_postgres(url: str) -> DataConfig:
+    return DataConfig(postgres=PostgresConfig(url=SecretStr(url), pool_min=1))
+
+
+def refuse_writes(postgres: PostgresServer, url: str, *, on: bool) -> None:
+    """As a server does that has become a standby, or whose administrator wants it so: all that comes from now on."""
+    name = url.split("/")[3].partition("?")[0]
+    database = sql.Identifier(name)
+    setting = sql.SQL("on" if on else "off")
+    postgres.execute(sql.SQL("alter database {} set default_transaction_read_only = {}").format(database, setting))
+    postgres.execute(
+        sql.SQL("select pg_terminate_backend(pid) from pg_stat_activity where datname = {}").format(sql.Literal(name))
+    )
+
+
+async def test_a_database_that_takes_no_writes_is_told_once_and_used_again(
+    postgres: PostgresServer, own_store_url: str, caplog: Log
+) -> None:
+    gate = Gate()
+    agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])
+    async with serving(in_postgres(own_store_url), agent) as service:
+        run = await service.submit_run(request())
+        await gate.reached()
+        refuse_writes(postgres, own_store_url, on=True)
+        for _ in range(3):
+            with pytest.raises(BackendError) as raised:
+                await service.submit_run(request())
+            assert raised.value.public == BackendError.public
+        gate.open()
+        assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
+        refuse_writes(postgres, own_store_url, on=False)
+        assert answer_text((await run.settled(10)).artifacts) == "x"
+        while True:
+            try:
+                assert answer_text((await ask(service)).artifacts) == "y"
+                break
+            except BackendError:  # a connection that was ended may be found only now
+                pass
+    told_of_it = [line for line in errors(caplog) if "it takes no writes; see why it is read-only" in line]
+    assert told_of_it == [line for line in errors(caplog) if line.startswith("the database cannot be written")]
+    assert len(told_of_it) == 1
+
+
+async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_who_comes(
+    postgres: PostgresServer, own_store_url: str, caplog: Log
+) -> None:
+    """Field report 20: tasks and threads, both at once."""
+    remembers = Remembers()
+    async with serving(in_postgres(own_store_url), remembers) as service:
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 1"
+        remembers.holds = True
+        run = await service.submit_run(request(context="c2"))
+        await remembers.gate.reached()
+        postgres.stop()
+        try:
+            with pytest.raises(BackendError):
+                await service.submit_run(request())
+            remembers.holds = False
+            remembers.gate.open()
+        finally:
+            postgres.start()
+        assert answer_text((await run.settled(20)).artifacts) == "heard 1"
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
+    lines = errors(caplog)
+    assert 1 <= len(lines) <= 2  # one for reads, one for writes
+    assert all("it is not reached; start it" in line for line in lines)
+
+
+async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly(
+    postgres: PostgresServer, own_store_url: str
+) -> None:
+    """Field report 20: never silently completed."""
+    remembers = Remembers()
+    remembers.holds = True
+    async with serving(in_postgres(own_store_url), remembers) as service:
+        run = await service.submit_run(request(context="c1"))
+        await remembers.gate.reached()
+        refuse_writes(postgres, own_store_url, on=True)
+        with logged("its end is tried again") as tried:
+            remembers.gate.open()
+            await tried.wait()
+        refuse_writes(postgres, own_store_url, on=False)
+        assert told(await run.settled(20)) == (TaskState.FAILED, BackendError.public)
+
+
+async def test_50_calls_that_are_canceled_while_they_wait_for_a_connection_leave_the_pool_full(
+    own_store_url: str,
+) -> None:
+    postgres = PostgresConfig(url=SecretStr(own_store_url), pool_min=1, pool_max=2)
+    query = TaskQuery(owner="default", agent="demo")
+    async with asyncio.timeout(20), open_storage(DataConfig(postgres=postgres)) as storage:
+        calls = [asyncio.create_task(storage.store.list(query)) for _ in range(500)]
+        await calls[0]
+        for call in calls[1::2]:
+            call.cancel()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        for outcome in outcomes:
+            assert isinstance(outcome, TaskPage | asyncio.CancelledError)
+        assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes) > 100
+        pool = storage._pool
+        assert pool is not None
+        async with pool.connection(timeout=1), pool.connection(timeout=1):
+            pass

@@ -1,0 +1,72 @@
+"""The log hears of an outage, and not of each call that it fails."""
+
+import logging
+
+import pytest
+
+from llamon_agent.store.outage import Outage
+
+Log = pytest.LogCaptureFixture
+
+log = logging.getLogger("llamon_agent.store.test")
+BROKEN = ValueError("secret")
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def outage(clock: Clock, caplog: Log) -> Outage:
+    caplog.set_level(logging.INFO)
+    return Outage("the shelf", "filled", log, clock_s=clock)
+
+
+def test_many_failures_are_one_line_and_their_end_another(outage: Outage, caplog: Log) -> None:
+    for _ in range(3):
+        outage.failed("it is full; empty it", BROKEN)
+    outage.over()
+    outage.over()
+    assert caplog.messages == [
+        "the shelf cannot be filled: it is full; empty it",
+        "the shelf can be filled again; failed meanwhile: 3",
+    ]
+    assert "secret" not in caplog.text
+
+
+def test_what_goes_on_is_told_again_each_minute(outage: Outage, caplog: Log, clock: Clock) -> None:
+    for clock.now_s in (0, 59, 60, 61, 120):
+        outage.failed("it is full", BROKEN)
+    assert len(caplog.messages) == 3
+
+
+def test_what_comes_and_goes_is_told_once_a_minute_too(outage: Outage, caplog: Log, clock: Clock) -> None:
+    for clock.now_s in (0, 1, 2):
+        outage.failed("it is full", BROKEN)
+        outage.over()
+    assert len(caplog.messages) == 2
+    clock.now_s = 60
+    outage.failed("it is full", BROKEN)
+    assert len(caplog.messages) == 3
+
+
+def test_what_nobody_knows_is_told_each_time_with_its_traceback(outage: Outage, caplog: Log) -> None:
+    for _ in range(2):
+        outage.failed(None, BROKEN)
+    outage.over()
+    assert caplog.messages == ["the shelf cannot be filled"] * 2
+    assert [record.exc_info and record.exc_info[1] for record in caplog.records] == [BROKEN] * 2
+
+
+def test_the_causes_are_there_for_who_wants_them(outage: Outage, caplog: Log) -> None:
+    caplog.set_level(logging.DEBUG, "llamon_agent.store.test")
+    outage.failed("it is full", BROKEN)
+    assert caplog.records[-1].exc_info == (ValueError, BROKEN, BROKEN.__traceback__)
