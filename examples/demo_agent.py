@@ -6,7 +6,8 @@ does read its messages, so it remembers what it was told, also in a history that
     my number is 42             what is my number?
     the code word is apple      what was the code word?
     delete report.txt           asks for your approval first
-    research llamas             takes a few seconds, tells what it does, and can be cancelled
+    research llamas             takes a moment, and tells what it does
+    count slowly to 40          takes some seconds, and can be canceled, or killed and started again
     fail                        to see what a failed task looks like
 
 Serve it with `llamon serve examples/demo_agent.py:graph`.

@@ -116,7 +116,7 @@ def _extension_uri(value: str) -> str:
 
 def _duration(value: str) -> str:
     if read_duration_s(value) is None:
-        raise Wrong(f"must be a number with a unit behind it, such as {LIKE}")
+        raise Wrong(f"must be a number above 0 with a unit behind it, such as {LIKE}")
     return value
 
 

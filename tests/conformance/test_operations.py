@@ -1,6 +1,7 @@
 """What each operation must do, over each binding of A2A 1.0."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -96,7 +97,7 @@ async def test_pages_hold_every_task_once_the_newest_first(host: Host) -> None:
         assert (page["totalSize"], page["pageSize"]) == (5, 2)
         if not (token := page["nextPageToken"]):
             break
-    times = [task["status"]["timestamp"] for task in seen]
+    times = [datetime.fromisoformat(task["status"]["timestamp"]) for task in seen]
     assert times == sorted(times, reverse=True)
     assert sorted(task["id"] for task in seen) == sorted(begun)
 

@@ -204,7 +204,7 @@ def _since_ms(text: str) -> int:
 def _duration_s(text: str) -> float:
     seconds = read_duration_s(text)
     if seconds is None:
-        raise Usage(f"--older-than must be a number with a unit behind it, such as {LIKE}")
+        raise Usage(f"--older-than must be a number above 0 with a unit behind it, such as {LIKE}")
     return seconds
 
 

@@ -91,7 +91,7 @@ async def _alone(data: DataConfig, otherwise: str) -> AsyncIterator[Storage]:
 
 
 def _in_use(otherwise: str) -> str:
-    return f"An edge works on these tasks: {otherwise}, or stop it."
+    return f"An edge is running on these tasks: {otherwise}, or stop the edge first."
 
 
 def _forgetting(storage: Storage, stack: AsyncExitStack) -> Callable[[ContextKey], Awaitable[None]]:

@@ -63,7 +63,7 @@ def test_a_store_that_an_edge_works_on_is_not_migrated(folder: Path, capsys: Cap
     older(folder)
     with own_folder(folder):
         assert main(["db", "migrate"]) == Exit.USAGE
-    assert "An edge works on these tasks" in capsys.readouterr().err
+    assert "An edge is running on these tasks" in capsys.readouterr().err
 
 
 def test_a_newer_store_is_told_as_that(folder: Path, capsys: Capture) -> None:
