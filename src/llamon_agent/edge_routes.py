@@ -76,28 +76,29 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
         max_body_bytes=a2a.max_body_bytes,
     )
     default = offered.agents[0][0]
-    sites = {served.target.name: _site(a2a, served, profile, backing) for served, profile in offered.agents}
+    cards = {served.target.name: Cards(_site(a2a, served, profile, backing)) for served, profile in offered.agents}
     endpoints = {
-        served.target.name: _endpoint(a2a, served, sites[served.target.name], backing) for served, _ in offered.agents
+        served.target.name: _endpoint(a2a, served, cards[served.target.name], backing) for served, _ in offered.agents
     }
     endpoints |= {name: _gone_endpoint(a2a, name, backing) for name in offered.gone}
     site = msgspec.structs.replace(
-        sites[default.target.name], path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
+        cards[default.target.name].site, path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
     )
-    main = _main_endpoint(a2a, offered, default, site, endpoints, backing)
+    main_cards = Cards(site)
+    main = _main_endpoint(a2a, offered, default, main_cards, endpoints, backing)
     of_agents = [
         route
         for name, endpoint in endpoints.items()
         for route in (
             *_calls(a2a, endpoint, admission, agent_path(a2a, name)),
-            *(_cards(sites[name]) if name in sites else []),
+            *(_card_routes(cards[name]) if name in cards else []),
         )
     ]
     routes = [
         health_route(),
         *agents_routes(_listed(a2a, offered)),
         *([jwks_route(backing.signer)] if backing.signer else []),
-        *_cards(site, at_root=True),
+        *_card_routes(main_cards, at_root=True),
         *of_agents,
         *_calls(a2a, main, admission, a2a.path),  # the last, for to it any first segment may be a tenant
         unknown_agent_route(a2a.path),
@@ -114,11 +115,11 @@ def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) 
     ]
 
 
-def _cards(site: CardSite, *, at_root: bool = False) -> list[BaseRoute]:
+def _card_routes(cards: Cards, *, at_root: bool = False) -> list[BaseRoute]:
     """An agent's cards below its own path, and those of the one agent of a host at the host's root as well."""
-    path = site.path.rstrip("/")
+    path = cards.site.path.rstrip("/")
     places = [path, ""] if at_root and path else [path]
-    return [route for place in places for route in card_routes(site, under=place)]
+    return [route for place in places for route in card_routes(cards, under=place)]
 
 
 def _site(a2a: A2aConfig, served: Served, profile: Profile, backing: Backing) -> CardSite:
@@ -144,7 +145,7 @@ def agent_path(a2a: A2aConfig, name: str) -> str:
 def _endpoint(
     a2a: A2aConfig,
     served: Served,
-    site: CardSite,
+    cards: Cards,
     backing: Backing,
     *,
     routing: Routing | None = None,
@@ -153,7 +154,7 @@ def _endpoint(
     return Endpoint(
         backing.runs,
         agent=served.target.name,
-        traits=_traits(a2a, served, site),
+        traits=_traits(a2a, served, cards),
         wait_s=min(a2a.wait or inf, served.target.timeout_s + _WAIT_BEYOND_RUN_S),
         webhooks=backing.webhooks,
         routing=routing,
@@ -167,9 +168,9 @@ def _gone_endpoint(a2a: A2aConfig, name: str, backing: Backing) -> Endpoint:
     return Endpoint(backing.runs, agent=name, traits=traits, webhooks=backing.webhooks)
 
 
-def _traits(a2a: A2aConfig, served: Served, site: CardSite) -> Traits:
+def _traits(a2a: A2aConfig, served: Served, cards: Cards) -> Traits:
     """What the card says, for the endpoint to keep."""
-    cards, profile = Cards(site), site.profile
+    profile = cards.site.profile
 
     def extended_card(base_url: str, dialect: Dialect) -> bytes:
         return cards.extended_card(base_url, "1.0" if dialect.version == "1.0" else "0.3")
@@ -189,7 +190,7 @@ def _main_endpoint(
     a2a: A2aConfig,
     offered: Offered,
     default: Served,
-    site: CardSite,
+    cards: Cards,
     endpoints: Mapping[str, Endpoint],
     backing: Backing,
 ) -> Endpoint:
@@ -202,7 +203,7 @@ def _main_endpoint(
     if a2a.routing is not None or earlier:
         key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
         routing = Routing(backing.runs, default=name, key=key, allow=allow, also=earlier, gone=offered.gone)
-    return _endpoint(a2a, default, site, backing, routing=routing, others=endpoints)
+    return _endpoint(a2a, default, cards, backing, routing=routing, others=endpoints)
 
 
 def _listed(a2a: A2aConfig, offered: Offered) -> AgentsSite:

@@ -5,11 +5,13 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from tests.card_keys import key_of
 from tests.unit.inbound.a2a.edges import call, message_03
 
 from llamon_agent.config import A2aConfig, EdgeConfig
 from llamon_agent.domain.events import Complete
 from llamon_agent.edge_routes import Backing, Offered, agent_path, edge_surface
+from llamon_agent.inbound.a2a.card_signing import Signer
 from llamon_agent.runs.ports import Runtime
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -19,7 +21,12 @@ from llamon_agent.testing.scripted import ScriptedAgent
 
 @asynccontextmanager
 async def site(
-    a2a: dict[str, Any] | None = None, *, defaults: tuple[str, ...] = ("one",), gone: tuple[str, ...] = (), **two: Any
+    a2a: dict[str, Any] | None = None,
+    *,
+    defaults: tuple[str, ...] = ("one",),
+    gone: tuple[str, ...] = (),
+    signer: Signer | None = None,
+    **two: Any,
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Agents one and two, which are done at once."""
     sections = {"a2a": {"adapter": "custom", **(a2a or {})}, "agents": {"one": {}, "two": two}}
@@ -28,7 +35,7 @@ async def site(
     runtimes = {one.target.name: Runtime(one.target, ScriptedAgent([Complete(text="done")])) for one in served}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
         offered = Offered(agents=[(one, one.profile) for one in served], defaults=defaults, gone=gone)
-        backing = Backing(runs=runs, started_s=1_764_500_000.0)
+        backing = Backing(runs=runs, started_s=1_764_500_000.0, signer=signer)
         app = Starlette(routes=edge_surface(config.a2a, offered, backing).routes)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://edge") as http:
             yield http
@@ -87,3 +94,11 @@ async def test_cards_say_since_when_they_are_so() -> None:
     async with site() as http:
         response = await http.get("/a2a/two/.well-known/agent-card.json")
     assert response.headers["last-modified"] == "Sun, 30 Nov 2025 10:53:20 GMT"
+
+
+async def test_the_default_agents_card_is_signed_once_for_all_its_places() -> None:
+    async with site({"public_url": "https://agents.example"}, signer=Signer([key_of()])) as http:
+        cards = [await http.get(f"{under}/.well-known/agent-card.json") for under in ("", "/a2a")]
+    assert cards[0].json()["signatures"]
+    assert cards[0].content == cards[1].content
+    assert cards[0].headers["etag"] == cards[1].headers["etag"]

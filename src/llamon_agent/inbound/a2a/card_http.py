@@ -30,16 +30,15 @@ PREFLIGHT = {
 }
 
 
-def card_routes(site: CardSite, *, under: str) -> list[BaseRoute]:
+def card_routes(cards: Cards, *, under: str) -> list[BaseRoute]:
     """Both well-known places under a path: the card of our day, and the one of 0.2, where some still look."""
-    cards = Cards(site)
 
     async def current(request: Request) -> Response:
         version = version_of(request.scope, read_headers(request.scope)) or ""
-        return _card(request, site, cards, "1.0" if _IS_10.fullmatch(version.strip()) else site.plain)
+        return _card(request, cards, "1.0" if _IS_10.fullmatch(version.strip()) else cards.site.plain)
 
     async def old(request: Request) -> Response:
-        return _card(request, site, cards, "0.3")
+        return _card(request, cards, "0.3")
 
     return [
         Route(f"{under}/.well-known/agent-card.json", current, methods=_METHODS),
@@ -58,7 +57,8 @@ def jwks_route(signer: Signer) -> BaseRoute:
     return Route(JWKS_PATH, keys, methods=_METHODS)
 
 
-def _card(request: Request, site: CardSite, cards: Cards, flavour: Flavour) -> Response:
+def _card(request: Request, cards: Cards, flavour: Flavour) -> Response:
+    site = cards.site
     headers = read_headers(request.scope)
     base_url = base_url_of(request.scope, headers, configured=site.public_url, trusted=site.trusted)
     card = cards.card(base_url, flavour)

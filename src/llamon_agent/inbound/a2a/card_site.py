@@ -63,7 +63,7 @@ class Cards:
     """The cards of one site. Shape: a base_url has no slash at its end."""
 
     def __init__(self, site: CardSite) -> None:
-        self._site = site
+        self.site = site
         self._written = lru_cache(maxsize=_KEPT)(self._write)
 
     def card(self, base_url: str, flavour: Flavour) -> Written:
@@ -75,7 +75,7 @@ class Cards:
         return self._written(base_url, version, True).body
 
     def _write(self, base_url: str, flavour: Flavour, is_extended: bool) -> Written:
-        site = self._site
+        site = self.site
         profile = extended(site.profile) if is_extended else site.profile
         card = card_of(profile, interfaces(site, base_url), flavour)
         body = write_card(site.signer.sign(card, base_url) if site.signer else card)

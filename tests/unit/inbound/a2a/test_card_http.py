@@ -9,7 +9,7 @@ from tests.card_keys import key_of
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.card_http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.card_signing import Signer
-from llamon_agent.inbound.a2a.card_site import CardSite, GrpcPort
+from llamon_agent.inbound.a2a.card_site import Cards, CardSite, GrpcPort
 
 PROFILE = Profile(name="Echo", description="Says it again.", version="1.0.0")
 CURRENT = "/.well-known/agent-card.json"
@@ -20,13 +20,15 @@ OLD = "/.well-known/agent.json"
 async def site(
     *, public_url: str | None = None, trusted: bool = False, grpc: GrpcPort | None = None
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    cards = CardSite(
-        profile=PROFILE,
-        path="/a2a",
-        public_url=public_url,
-        trusted=trusted,
-        grpc=grpc,
-        started_s=1_764_500_000.0,
+    cards = Cards(
+        CardSite(
+            profile=PROFILE,
+            path="/a2a",
+            public_url=public_url,
+            trusted=trusted,
+            grpc=grpc,
+            started_s=1_764_500_000.0,
+        )
     )
     app = Starlette(routes=[*card_routes(cards, under=""), *card_routes(cards, under="/a2a")])
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="https://edge:8443") as client:
@@ -154,10 +156,10 @@ async def test_the_public_keys_are_for_everybody_and_may_be_kept() -> None:
 
 
 async def test_a_signed_card_is_the_same_each_time() -> None:
-    cards = CardSite(
+    site = CardSite(
         profile=PROFILE, path="/a2a", public_url="https://a.example", started_s=0.0, signer=Signer([key_of()])
     )
-    transport = httpx2.ASGITransport(app=Starlette(routes=card_routes(cards, under="")))
+    transport = httpx2.ASGITransport(app=Starlette(routes=card_routes(Cards(site), under="")))
     async with httpx2.AsyncClient(transport=transport, base_url="https://edge") as http:
         first, second = await http.get(CURRENT), await http.get(CURRENT)
     assert first.json()["signatures"]

@@ -17,7 +17,7 @@ from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.admission import Admission, _raise_at_hang_up
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.card_http import card_routes
-from llamon_agent.inbound.a2a.card_site import CardSite
+from llamon_agent.inbound.a2a.card_site import Cards, CardSite
 from llamon_agent.inbound.a2a.http import RpcApp, health_route, rpc_routes
 from llamon_agent.inbound.a2a.sse import PING
 from llamon_agent.testing.scripted import Gate, Step
@@ -30,7 +30,7 @@ TOKENS = {"ann": "s3cret"}
 def app_of(it: Edge, *, tokens: dict[str, str] | None = None, path: str = "/a2a") -> Starlette:
     rpc_at_path = rpc_routes(it.endpoint, Admission(auth=Auth(tokens or {})), path=path)
     site = CardSite(profile=PROFILE, path=path, public_url=None, trusted=False, started_s=0.0)
-    return Starlette(routes=[*rpc_at_path, *card_routes(site, under=""), health_route()])
+    return Starlette(routes=[*rpc_at_path, *card_routes(Cards(site), under=""), health_route()])
 
 
 @asynccontextmanager
