@@ -42,7 +42,7 @@ from llamon_agent.config_values import (
     Tenant,
     Tokens,
 )
-from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Introduction, Profile, Provider
+from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Addition, Introduction, Profile, Provider
 from llamon_agent.langgraph_json import agent_key, is_project
 from llamon_agent.runs.ports import Target
 
@@ -167,7 +167,8 @@ class AgentConfig(Section):
     extensions: tuple[ExtensionConfig, ...] = ()
     """What the agent speaks beyond A2A. That it can be started with a history is declared without saying so here."""
     extended: ExtendedConfig | None = None
-    """What authenticated callers are told on top. Without it, the agent has no card of that kind."""
+    """What authenticated callers are told on top; it needs a2a.bearer_token. Without it, the agent has no card of that
+    kind."""
     max_file_bytes: Annotated[int, Field(ge=1)] = 5 << 20
     """The largest file that the agent takes, in bytes."""
     max_files_bytes: Annotated[int, Field(ge=1)] = 10 << 20
@@ -246,8 +247,15 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             bearer=self.bearer,
             streaming=card.streaming,
             extensions=declared(card.extensions),
-            addition=card.extended.addition if card.extended else None,
+            addition=self._addition,
         )
+
+    @property
+    def _addition(self) -> Addition | None:
+        """What the extended card adds; none where anybody may call. Source: A2A 1.0 §13.3, 0.3 §7.10 (it is only for
+        authenticated callers).
+        """
+        return self.card.extended.addition if self.card.extended and self.bearer else None
 
     def drives_as(self, other: "Served") -> bool:
         """Whether both are one agent to its adapter, whatever differs in their cards, times and limits."""

@@ -161,7 +161,8 @@ def _contradictions(config: EdgeConfig) -> list[Problem]:
     """What is wrong between keys that are each right."""
     if not config.a2a.enabled:
         return []
-    found = [*_name_problems(config), *_path_problems(config), *_thread_problems(config), *signing_problems(config.a2a)]
+    found = [*_name_problems(config), *_path_problems(config), *_thread_problems(config)]
+    found += [*_card_problems(config), *signing_problems(config.a2a)]
     return [*found, *(problem for served in config.served() if (problem := _target_problem(config, served.target)))]
 
 
@@ -197,6 +198,18 @@ def _thread_problems(config: EdgeConfig) -> Iterator[Problem]:
             yield Problem(path, "is postgres, but data.postgres gives no database")
         if agent.langgraph.checkpointer == "sqlite" and config.data.postgres is not None:
             yield Problem(path, "is sqlite, but data.postgres keeps tasks and threads: leave it out, or give data")
+
+
+def _card_problems(config: EdgeConfig) -> Iterator[Problem]:
+    """Extended cards where nobody signs in. Source: A2A 1.0 §13.3, 0.3 §7.10."""
+    if config.a2a.bearer_token:
+        return
+    for name, agent in config.agents.items():
+        if agent.extended is not None:
+            yield Problem(
+                ("agents", name, "extended"),
+                "is for callers who sign in, but anyone may call: set a2a.bearer_token, or leave it out",
+            )
 
 
 def _target_problem(config: EdgeConfig, target: Target) -> Problem | None:

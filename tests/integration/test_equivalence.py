@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from a2a.client.client import ClientCallContext
 from a2a.client.transports.base import ClientTransport
 from a2a.client.transports.grpc import GrpcTransport
 from a2a.client.transports.jsonrpc import JsonRpcTransport
@@ -275,9 +276,10 @@ async def test_a_webhook_is_the_same_wherever_it_was_registered() -> None:
 
 
 async def test_the_extended_card_says_the_same() -> None:
-    async with wires() as all_of_them:
+    extended, signed_in = {"description": "More."}, ClientCallContext(service_parameters={"authorization": "Bearer t"})
+    async with wires({"bearer_token": "t"}, extended=extended) as all_of_them:
         told = {
-            name: await wire.get_extended_agent_card(pb.GetExtendedAgentCardRequest())
+            name: await wire.get_extended_agent_card(pb.GetExtendedAgentCardRequest(), context=signed_in)
             for name, wire in all_of_them.items()
         }
     assert same({name: (card.name, card.description, card.version) for name, card in told.items()})

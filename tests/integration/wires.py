@@ -53,12 +53,12 @@ Wires = Mapping[str, ClientTransport]
 
 
 @asynccontextmanager
-async def wires() -> AsyncIterator[Wires]:
-    """The conformance agent, over everything by which it can be reached."""
+async def wires(a2a: Mapping[str, Any] | None = None, **kit: Any) -> AsyncIterator[Wires]:
+    """The conformance agent, over everything by which it can be reached, with what differs in its configuration."""
     card = pb.AgentCard(capabilities=pb.AgentCapabilities(streaming=True, extended_agent_card=True))
     async with (
         asyncio.timeout(30),
-        site(extended={"description": "For those who are signed in."}) as at,
+        site(a2a, **kit) as at,
         httpx.AsyncClient(timeout=10) as http,
     ):
         url = f"{at.url}/a2a"
