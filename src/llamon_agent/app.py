@@ -164,7 +164,7 @@ def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
 
 def _grpc_port(config: EdgeConfig, grpc: "GrpcServer | None") -> GrpcPort | None:
     """Where gRPC is spoken, for the cards; its host is the one that callers know the edge by."""
-    return None if grpc is None else GrpcPort(port=grpc.port, tls=config.a2a.grpc.tls is not None)
+    return None if grpc is None else GrpcPort(port=grpc.port, scheme=config.a2a.grpc.card_scheme)
 
 
 def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> Webhooks | None:

@@ -1,9 +1,11 @@
 """The section `a2a.grpc`: where gRPC is spoken."""
 
 from pathlib import Path
+from typing import Literal
 
 from llamon_agent.config_section import Section
 from llamon_agent.config_values import HostPort
+from llamon_agent.inbound.a2a.card import Scheme
 
 
 class GrpcTlsConfig(Section):
@@ -26,3 +28,13 @@ class GrpcConfig(Section):
     """TLS on that port. Without it, plain text."""
     card: bool = False
     """Whether the agent cards list the gRPC address. Google's ADK refuses a card that names another origin."""
+    card_url: Literal["authority", "url"] = "authority"
+    """How 0.3's cards tell that address: as host:port, which its clients dial; or as a URL, http://host:port, which its
+    conformance suite wants. 1.0's cards always say host:port."""
+
+    @property
+    def card_scheme(self) -> Scheme | None:
+        """What 0.3's cards put before the address, if anything."""
+        if self.card_url == "authority":
+            return None
+        return "https" if self.tls else "http"

@@ -25,6 +25,9 @@ make conformance                              # a2a-testbed, which CI runs too
 make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, of a git checkout with its tags and branches
 ```
 
+The suite of 0.3 parses gRPC's address as a URL, where 0.3's clients dial `host:port`: it is run with
+`a2a.grpc.card_url: url`. See [configuration](configuration.md#grpc).
+
 | kit | version | suite | transport | passed | failed | skipped | date |
 |---|---|---|---|---|---|---|---|
 """

@@ -15,6 +15,7 @@ from llamon_agent.app import _take_grpc_port, create_app, open_edge
 from llamon_agent.config import EdgeConfig
 from llamon_agent.config_grpc import GrpcTlsConfig
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.inbound.a2a.grpc.server import GrpcServer
 
 
 def config_of(token: str | None = None, **grpc_keys: object) -> EdgeConfig:
@@ -55,6 +56,45 @@ async def test_the_cards_name_the_port_only_if_they_are_to(card: bool) -> None:
     assert (f'"edge.example:{server.port}"' in body) is card
 
 
+def tls_files(authority: Authority, folder: Path) -> GrpcTlsConfig:
+    certificate, key = authority.files(folder, "localhost")
+    return GrpcTlsConfig(certificate=certificate, key=key)
+
+
+async def told_addresses(config: EdgeConfig, server: GrpcServer | None) -> list[str]:
+    """The addresses of gRPC in the two cards of an edge that is asked at localhost, 1.0's first."""
+    async with open_edge(config, server) as edge, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge)) as http:
+        new = (await http.get("http://localhost/.well-known/agent-card.json", headers={"A2A-Version": "1.0"})).json()
+        old = (await http.get("http://localhost/.well-known/agent.json")).json()
+    return [new["supportedInterfaces"][-1]["url"], old["additionalInterfaces"][-1]["url"]]
+
+
+@pytest.mark.parametrize(
+    ("card_url", "with_tls", "scheme"),
+    [("authority", False, ""), ("authority", True, ""), ("url", False, "http://"), ("url", True, "https://")],
+)
+async def test_0_3_is_told_the_port_as_it_is_configured(
+    tmp_path: Path, card_url: str, with_tls: bool, scheme: str
+) -> None:
+    tls = tls_files(Authority(), tmp_path) if with_tls else None
+    config = config_of(card=True, card_url=card_url, tls=tls)
+    server = _take_grpc_port(config)
+    assert server is not None
+    address = f"localhost:{server.port}"
+    assert await told_addresses(config, server) == [address, scheme + address]
+
+
+async def test_what_a_card_tells_is_dialled_as_it_stands_with_tls_too(tmp_path: Path) -> None:
+    authority = Authority()
+    config = config_of(card=True, tls=tls_files(authority, tmp_path))
+    server = _take_grpc_port(config)
+    async with open_edge(config, server) as edge, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge)) as http:
+        card = (await http.get("http://localhost/.well-known/agent.json")).json()
+        credentials = grpc.ssl_channel_credentials(authority.pem)
+        async with grpc.aio.secure_channel(card["additionalInterfaces"][-1]["url"], credentials) as channel:
+            assert text_of(await sent(channel, "")) == "hi"
+
+
 async def test_an_asgi_application_speaks_grpc_too(caplog: pytest.LogCaptureFixture) -> None:
     app = create_app(config_of())
     with caplog.at_level("INFO"):
@@ -67,10 +107,10 @@ def test_without_a_port_there_is_no_grpc() -> None:
 
 
 async def test_the_files_of_tls_are_those_of_the_configuration(tmp_path: Path) -> None:
-    certificate, key = Authority().files(tmp_path, "localhost")
-    assert _take_grpc_port(config_of(tls=GrpcTlsConfig(certificate=certificate, key=key))) is not None
+    tls = tls_files(Authority(), tmp_path)
+    assert _take_grpc_port(config_of(tls=tls)) is not None
     with pytest.raises(ConfigError, match=r"a2a\.grpc\.tls"):
-        _take_grpc_port(config_of(tls=GrpcTlsConfig(certificate=certificate, key=certificate)))
+        _take_grpc_port(config_of(tls=GrpcTlsConfig(certificate=tls.certificate, key=tls.certificate)))
 
 
 def test_grpc_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,16 +38,21 @@ _BEARER = "bearer"
 _JSON_RPC, _REST, _GRPC = "JSONRPC", "HTTP+JSON", "GRPC"
 
 
+Scheme = Literal["http", "https"]
+"""What an address of gRPC begins with that is told as a URL."""
+
+
 class Interfaces(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent is called.
 
     Shape: url takes JSON-RPC, and is what HTTP+JSON's paths begin with; grpc is host:port, None for a card without it;
-           grpc_tenant is what a call on that port names to mean this agent, None for the default one.
+           grpc_scheme is what 0.3's card puts before that, if anything; grpc_tenant is what a call on that port names
+           to mean this agent, None for the default one.
     """
 
     url: str
     grpc: str | None = None
-    grpc_tls: bool = False
+    grpc_scheme: Scheme | None = None
     grpc_tenant: str | None = None
 
 
@@ -157,14 +162,18 @@ def _of_03(profile: Profile, interfaces: Interfaces) -> Json:
 
 
 def _ways_03(interfaces: Interfaces) -> list[Json]:
-    """All transports; each address is a URL, gRPC's too. Source: A2A 0.3 §5.5.5 (AgentInterface)."""
+    """All transports. Source: A2A 0.3 §5.5.5 (AgentInterface).
+
+    It calls each address a URL, and its suite takes nothing else. But its official clients hand gRPC's to gRPC as it
+    stands, which knows no scheme of HTTP.
+    """
     ways = [
         {"url": interfaces.url, "transport": _JSON_RPC},
         {"url": _rest_url(interfaces), "transport": _REST},
     ]
     if interfaces.grpc and interfaces.grpc_tenant is None:
-        scheme = "https" if interfaces.grpc_tls else "http"
-        ways.append({"url": f"{scheme}://{interfaces.grpc}", "transport": _GRPC})
+        scheme = f"{interfaces.grpc_scheme}://" if interfaces.grpc_scheme else ""
+        ways.append({"url": scheme + interfaces.grpc, "transport": _GRPC})
     return ways
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llamon_agent.domain.profile import Profile, extended
-from llamon_agent.inbound.a2a.card import Flavour, Interfaces, card_of, etag, write_card
+from llamon_agent.inbound.a2a.card import Flavour, Interfaces, Scheme, card_of, etag, write_card
 
 if TYPE_CHECKING:
     from llamon_agent.inbound.a2a.card_signing import Signer
@@ -24,11 +24,12 @@ _KEPT = 64
 class GrpcPort(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent takes gRPC calls, for a card that says so.
 
-    Shape: its host is the base URL's; tenant is what means this agent there, None for the default one.
+    Shape: its host is the base URL's; scheme is what 0.3's card puts before the address, if anything; tenant is what
+           means this agent there, None for the default one.
     """
 
     port: int
-    tls: bool = False
+    scheme: Scheme | None = None
     tenant: str | None = None
 
 
@@ -91,6 +92,6 @@ def interfaces(site: CardSite, base_url: str) -> Interfaces:
     return msgspec.structs.replace(
         here,
         grpc=f"[{host}]:{site.grpc.port}" if ":" in host else f"{host}:{site.grpc.port}",
-        grpc_tls=site.grpc.tls,
+        grpc_scheme=site.grpc.scheme,
         grpc_tenant=site.grpc.tenant,
     )

@@ -106,7 +106,7 @@ async def connect(url: str, binding: str, version: str, token: str) -> Connectio
 
 def _channel(target: str, token: str) -> grpc.aio.Channel:
     interceptors = [_UnaryToken(token), _StreamToken(token)] if token else []
-    return grpc.aio.insecure_channel(target.removeprefix("http://"), interceptors=interceptors)
+    return grpc.aio.insecure_channel(target, interceptors=interceptors)
 
 
 class _UnaryToken(grpc.aio.UnaryUnaryClientInterceptor):

@@ -124,7 +124,7 @@ def _client(card: AgentCard, http: httpx.AsyncClient, binding: str, token: str, 
         httpx_client=http,
         streaming=streaming,
         supported_protocol_bindings=[binding] if binding else ["JSONRPC", "HTTP+JSON", "GRPC"],
-        grpc_channel_factory=lambda target: grpc.aio.insecure_channel(target.removeprefix("http://")),
+        grpc_channel_factory=grpc.aio.insecure_channel,
     )
     return ClientFactory(config).create(card, [AuthInterceptor(Token(token))])
 

@@ -153,14 +153,26 @@ def test_every_version_has_json_rpc_first_and_1_0_comes_before_0_3() -> None:
     assert [way["url"] for way in ways[:3]] == [URL, URL, "a.example:50051"]
 
 
-@pytest.mark.parametrize(("tls", "url"), [(False, "http://a.example:50051"), (True, "https://a.example:50051")])
-def test_0_3_tells_the_address_of_grpc_as_a_url(tls: bool, url: str) -> None:
-    ways = card(BARE, "0.3", grpc="a.example:50051", grpc_tls=tls)["additionalInterfaces"]
+@pytest.mark.parametrize(
+    ("scheme", "url"),
+    [
+        (None, "a.example:50051"),
+        ("http", "http://a.example:50051"),
+        ("https", "https://a.example:50051"),
+    ],
+)
+def test_0_3_tells_the_address_of_grpc_as_it_is_dialled_or_as_a_url(scheme: Any, url: str) -> None:
+    ways = card(BARE, "0.3", grpc="a.example:50051", grpc_scheme=scheme)["additionalInterfaces"]
     assert ways == [
         {"url": URL, "transport": "JSONRPC"},
         {"url": URL, "transport": "HTTP+JSON"},
         {"url": url, "transport": "GRPC"},
     ]
+
+
+def test_1_0_never_tells_the_address_of_grpc_as_a_url() -> None:
+    ways = card(BARE, "hybrid", grpc="a.example:50051", grpc_scheme="https")["supportedInterfaces"]
+    assert [way["url"] for way in ways if way["protocolBinding"] == "GRPC"] == ["a.example:50051"] * 2
 
 
 def test_grpc_stays_out_of_a_card_unless_it_is_wanted() -> None:

@@ -63,12 +63,12 @@ def test_those_who_sign_in_are_told_more_in_their_versions_shape() -> None:
     [
         ("https://a.example:8443/prefix", GrpcPort(port=50051), "a.example:50051"),
         ("http://[::1]:8000", GrpcPort(port=50051), "[::1]:50051"),
-        (BASE, GrpcPort(port=443, tls=True, tenant="demo"), "a.example:443"),
+        (BASE, GrpcPort(port=443, scheme="https", tenant="demo"), "a.example:443"),
     ],
 )
 def test_grpc_is_on_another_port_of_the_host_that_the_caller_knows(base_url: str, port: GrpcPort, told: str) -> None:
     site = CardSite(profile=PROFILE, path="/a2a/demo", started_s=0.0, grpc=port)
     found = interfaces(site, base_url)
     assert (found.url, found.grpc) == (f"{base_url}/a2a/demo", told)
-    assert (found.grpc_tls, found.grpc_tenant) == (port.tls, port.tenant)
+    assert (found.grpc_scheme, found.grpc_tenant) == (port.scheme, port.tenant)
     assert interfaces(SITE, base_url).grpc is None

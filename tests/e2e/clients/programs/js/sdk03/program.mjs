@@ -73,15 +73,7 @@ async function connect({ url, binding, token }) {
     transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
     preferredTransports: binding ? [binding] : [],
   });
-  return new Connection(await factory.createFromAgentCard(reachable(card)), card, token);
-}
-
-/** The card with gRPC channels' targets as they are dialled: 0.3 cards have them as URLs. */
-function reachable(card) {
-  const interfaces = (card.additionalInterfaces ?? []).map((one) =>
-    one.transport === "GRPC" ? { ...one, url: one.url.replace(/^http:\/\//, "") } : one,
-  );
-  return { ...card, additionalInterfaces: interfaces };
+  return new Connection(await factory.createFromAgentCard(card), card, token);
 }
 
 await serve(connect);

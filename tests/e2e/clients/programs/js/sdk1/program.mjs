@@ -108,13 +108,7 @@ async function connect({ url, binding, version, token }) {
     ],
     cardResolver: resolver,
   });
-  const interfaces = wanted.map((one) => ({ ...one, url: reached(one) }));
-  return new Connection(await factory.createFromAgentCard({ ...card, supportedInterfaces: interfaces }), card, token);
-}
-
-/** Where a gRPC channel goes: 0.3 cards have it as a URL. */
-function reached({ url, protocolBinding }) {
-  return protocolBinding === "GRPC" ? url.replace(/^http:\/\//, "") : url;
+  return new Connection(await factory.createFromAgentCard({ ...card, supportedInterfaces: wanted }), card, token);
 }
 
 await serve(connect);
