@@ -28,6 +28,7 @@ from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapp
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
 from llamon_agent.adapters.langgraph.turns import Call, Go, Say, decide_turn
+from llamon_agent.adapters.langgraph.unsaved_graphs import let_graphs_save_nothing
 from llamon_agent.adapters.langgraph.whole_writes import save_whole_writes_only
 from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
@@ -68,6 +69,7 @@ class LangGraphAgent:
     ) -> None:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
+        let_graphs_save_nothing()
         self._graph = graph
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
