@@ -28,9 +28,9 @@ import msgspec
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Reply
 from llamon_agent.domain.message import Data, Metadata, Part, Raw, Text, Url
+from llamon_agent.domain.plain import json_of, sendable
 from llamon_agent.domain.task import Artifact
 
-E = TypeVar("E", ArtifactMade, Reply)
 K = TypeVar("K")
 
 _KINDS = ("text", "data", "raw", "url")
@@ -97,26 +97,6 @@ def artifact_made(artifact: Artifact) -> ArtifactMade:
     return sendable(ArtifactMade(artifact=artifact), "an artifact")
 
 
-def sendable(event: E, what: str) -> E:
-    """An event that a store and a wire can carry.
-
-    Raises: AgentError: it holds a value that is no JSON, or a lone surrogate, which no encoding has (RFC 3629 §3).
-    """
-    try:
-        msgspec.json.encode(event)
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise AgentError(f"The agent made {what} that cannot be sent.") from exc
-    return event
-
-
-def json_of(value: object) -> Any:
-    """A value as plain JSON, which is all that a store and a wire can carry. Raises: AgentError."""
-    try:
-        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_dump))
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
-
-
 def _read(value: object, kind: type[K], what: str) -> K:
     try:
         return msgspec.convert(value, kind)
@@ -162,11 +142,3 @@ def _bytes(value: object, problem: str) -> bytes:
         return binascii.a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
     except ValueError as exc:
         raise AgentError(problem) from exc
-
-
-def _dump(value: object) -> object:
-    """Pydantic models dump themselves."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(type(value).__name__)
-    return dump(mode="json")

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from llamon_agent.domain.message import sound
+
 
 class LlamonError(Exception):
     """Every error we raise on purpose.
@@ -13,8 +15,8 @@ class LlamonError(Exception):
     public: str = "Something went wrong."
 
     def __init__(self, public: str | None = None) -> None:
-        if public is not None:
-            self.public = public
+        if isinstance(public, str):  # agents raise some too, with whatever they have at hand
+            self.public = sound(public)
         super().__init__(self.public)
 
 

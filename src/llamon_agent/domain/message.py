@@ -99,8 +99,11 @@ def essence(media_type: str) -> str | None:
 
 
 def sound(text: str) -> str:
-    """Text that can be written: agents do say lone surrogates, which no encoding has. Source: RFC 3629 §3."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    """Text as a plain string that can be written. Agents do say lone surrogates, which no encoding has, and strings of
+    classes of their own, which no encoder takes. Source: RFC 3629 §3.
+    """
+    plain = text if type(text) is str else str.__str__(text)
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
 
 
 def texts(parts: Sequence[Part]) -> list[str]:

@@ -18,6 +18,7 @@ from llamon_agent.runs.run import HandOver, Phase, Run, Stop
 logger = logging.getLogger(__name__)
 
 AGENT_BROKE = "The agent failed unexpectedly."
+CANNOT_BE_KEPT = "The agent said something that cannot be kept."
 
 _LAST_MOMENT_S = 0.5
 """How long an ending service waits for what did not stop before."""
@@ -179,9 +180,21 @@ class Conductor:
             self._lose(run, exc)
         except Exception:
             logger.exception("task %s: the run broke at its end", run.live.task.id, extra=run.live.task.log_ids)
-            self._lose(run, BackendError())
+            await self._end_without(run)
         finally:
             self._release(run)
+
+    async def _end_without(self, run: Run) -> None:
+        """End a run, whose end breaks the store, as failed: most often it holds a value that cannot be encoded."""
+        if not run.live.saved_seq:  # there is no task that could end
+            return self._lose(run, BackendError())
+        run.live.drop_what_cannot_be_kept()
+        try:
+            await self._record_end(run, Error(public=CANNOT_BE_KEPT))
+        except BackendError as exc:
+            self._lose(run, exc)
+        except Exception:  # the store's own code is broken, and that is logged already
+            self._lose(run, BackendError())
 
     async def _hand_over(self, run: Run) -> None:
         """Leave the task as it is, for whoever goes on with it; here its streams end, and its callers are given it."""

@@ -26,6 +26,7 @@ from llamon_agent.domain.events import (
     Update,
 )
 from llamon_agent.domain.message import Message, Metadata, Text, sound
+from llamon_agent.domain.plain import is_plain
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, answer_text, extended
 from llamon_agent.runs.answer import Answer, Piece
 from llamon_agent.runs.broadcast import Broadcast
@@ -126,6 +127,11 @@ class LiveTask:
         updates += [_whole_update(each, seq, last=True) for seq, each in enumerate(closed.values(), first)]
         artifacts = tuple([closed.get(each.artifact_id, each) for each in artifacts])
         return msgspec.structs.replace(self.task, artifacts=artifacts), updates
+
+    def drop_what_cannot_be_kept(self) -> None:
+        """Leave out the artifacts that no store can carry."""
+        kept = tuple(artifact for artifact in self.task.artifacts if is_plain(artifact))
+        self.task = msgspec.structs.replace(self.task, artifacts=kept)
 
     def message_of(self, reply: Reply) -> Message:
         """The reply as the message that is told instead of this task."""

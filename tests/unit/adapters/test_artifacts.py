@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from llamon_agent.adapters.artifacts import artifact_made, json_of, read_artifact, read_reply
+from llamon_agent.adapters.artifacts import artifact_made, read_artifact, read_reply
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Reply
 from llamon_agent.domain.message import Data, Part, Raw, Text, Url
@@ -152,16 +152,3 @@ def test_what_is_wrong_with_a_reply_is_told_too(said: object, told: str) -> None
 def test_an_artifact_that_has_no_form_on_the_wire_is_none(data: object) -> None:
     with pytest.raises(AgentError):
         artifact_made(Artifact(artifact_id="a", parts=(Data(data=data),)))
-
-
-def test_values_become_plain_json() -> None:
-    assert json_of({"model": Model(x=1), "point": Point(2), "pair": (1, 2)}) == {
-        "model": {"x": 1},
-        "point": {"x": 2},
-        "pair": [1, 2],
-    }
-
-
-def test_a_value_without_a_json_form_is_the_agents_failure() -> None:
-    with pytest.raises(AgentError, match="neither text nor JSON"):
-        json_of(object())

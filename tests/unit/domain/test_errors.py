@@ -1,7 +1,17 @@
+from typing import Any
+
 import pytest
 
 from llamon_agent.domain import errors
-from llamon_agent.domain.errors import BackendError, CallerError, Conflict, KeyTaken, LlamonError, TaskHasEnded
+from llamon_agent.domain.errors import (
+    AgentError,
+    BackendError,
+    CallerError,
+    Conflict,
+    KeyTaken,
+    LlamonError,
+    TaskHasEnded,
+)
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LlamonError)]
 
@@ -20,3 +30,16 @@ def test_an_error_may_say_it_more_exactly_without_changing_its_kind() -> None:
 def test_fault_is_one_partys() -> None:
     assert not issubclass(BackendError, CallerError)
     assert issubclass(Conflict, BackendError)
+
+
+class Words(str): ...
+
+
+def test_what_an_error_says_is_a_plain_string() -> None:
+    assert AgentError(Words("No such city.")).public == "No such city."
+    assert type(AgentError(Words("No such city.")).public) is str
+
+
+@pytest.mark.parametrize("public", [5, ValueError("secret"), object()], ids=repr)
+def test_an_error_that_is_given_no_text_says_what_its_kind_says(public: Any) -> None:
+    assert AgentError(public).public == AgentError.public

@@ -38,3 +38,14 @@ def test_texts_are_those_of_text_parts_in_order() -> None:
 )
 def test_text_is_made_writable_and_otherwise_left_alone(said: str, written: str) -> None:
     assert sound(said) == written
+
+
+class Words(str):
+    def __str__(self) -> str:
+        return "something else"
+
+
+@pytest.mark.parametrize("said", ["plain", "한글"])
+def test_a_text_of_a_class_of_its_own_is_a_plain_string(said: str) -> None:
+    assert sound(Words(said)) == said
+    assert type(sound(Words(said))) is str

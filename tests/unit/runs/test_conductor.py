@@ -2,19 +2,32 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import msgspec
 import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
 
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
-from llamon_agent.domain.events import AgentEvent, Complete, Delta
-from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.conductor import AGENT_BROKE
+from llamon_agent.domain.events import (
+    AgentEvent,
+    ArtifactMade,
+    Complete,
+    Delta,
+    Interrupt,
+    Progress,
+    Question,
+    Rejected,
+    Reply,
+)
+from llamon_agent.domain.message import Data, Text
+from llamon_agent.domain.task import Artifact, TaskState, answer_text
+from llamon_agent.runs.conductor import AGENT_BROKE, CANNOT_BE_KEPT
 from llamon_agent.runs.ports import Limits, Turn
 from llamon_agent.runs.takeover import LOST
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.scripted import Gate, ScriptedAgent
+from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 
 
 class Stubborn:
@@ -268,3 +281,47 @@ async def test_a_run_that_was_left_behind_touches_the_thread_no_more() -> None:
         await service.cancel_run("default", "demo", task.id, again_ok=False)
         agent.may_end.set()
     assert (agent.said_late, agent.abandoned) == (True, 0)
+
+
+NO_VALUE = Artifact(artifact_id="odd", parts=(Data(data=object()),))
+FINE = Artifact(artifact_id="fine", parts=(Text.of("x"),))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [ArtifactMade(artifact=FINE), ArtifactMade(artifact=NO_VALUE), Complete()],
+        [ArtifactMade(artifact=FINE), Reply(parts=NO_VALUE.parts)],
+        [ArtifactMade(artifact=FINE), Interrupt(text="?", questions=(Question(id="q", value=object()),))],
+    ],
+    ids=["artifact", "reply", "question"],
+)
+async def test_a_value_that_no_store_takes_fails_its_own_task_and_at_once(
+    tmp_path: Path, said: list[AgentEvent], caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteTaskStore.open(tmp_path / "tasks.sqlite")
+    async with serving(ScriptedAgent(said, [Complete(text="fine")]), store) as service:
+        task = await ask(service, context="c1")
+        assert (task.status.state, status_text(task)) == (TaskState.FAILED, CANNOT_BE_KEPT)
+        assert [artifact.artifact_id for artifact in task.artifacts] == ["fine"]
+        assert answer_text((await ask(service, context="c1")).artifacts) == "fine"
+    assert "the store is away" not in caplog.text
+    assert "cannot be written" not in caplog.text
+    await store.close()
+
+
+class Words(str): ...
+
+
+async def test_texts_of_other_classes_are_kept_and_told(tmp_path: Path) -> None:
+    store = SqliteTaskStore.open(tmp_path / "tasks.sqlite")
+    script: list[list[Step]] = [
+        [Progress(text=Words("thinking")), Delta(text=Words("a")), Complete()],
+        [Complete(text=Words("b"))],
+        [Rejected(public=Words("no"))],
+        [AgentError(Words("never"))],
+    ]
+    async with serving(ScriptedAgent(*script), store) as service:
+        assert [answer_text((await ask(service)).artifacts) for _ in range(2)] == ["a", "b"]
+        assert [status_text(await ask(service)) for _ in range(2)] == ["no", "never"]
+    await store.close()

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.adapters.artifacts import json_of, read_artifact, read_reply, sendable
+from llamon_agent.adapters.artifacts import read_artifact, read_reply
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
@@ -26,6 +27,7 @@ from llamon_agent.domain.events import (
     Started,
 )
 from llamon_agent.domain.message import Data, Text, sound
+from llamon_agent.domain.plain import checked, json_of
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import NewId
 
@@ -54,17 +56,30 @@ def event_of(output: Output, *, new_id: NewId) -> AgentEvent | None:
     value = output.value
     if value is None or isinstance(value, Started):  # that a turn has started is not the agent's to say
         return None
-    if isinstance(value, Progress | Delta | Interrupt | Complete | Rejected):
-        return value
-    if isinstance(value, ArtifactMade):
-        return sendable(value, "an artifact")
-    if isinstance(value, Reply):
-        return sendable(value, "a reply")
+    if isinstance(value, AgentEvent):
+        return _checked_event(value)
     if (event := _event_of_mapping(value, new_id)) is not None:
         return event
     if (text := _text_of(value)) is not None:
         return _said(text, whole=isinstance(output, Result))
     return ArtifactMade(artifact=Artifact(artifact_id=new_id(), parts=(Data(data=json_of(value)),)))
+
+
+def _checked_event(event: AgentEvent) -> AgentEvent:
+    """An event that the agent's own code has made. Texts are made plain where they become the task's.
+
+    Raises: AgentError: it holds what cannot be sent.
+    """
+    match event:
+        case Delta(text=str()) | Progress(text=str()) | Complete(text=str() | None) | Rejected(public=str()):
+            return event
+        case ArtifactMade():
+            return checked(event, "an artifact")
+        case Reply():
+            return checked(event, "a reply")
+        case Interrupt(text=str(text)):
+            return checked(msgspec.structs.replace(event, text=sound(text)), "a question")
+    raise AgentError("The agent made an event without a text.")
 
 
 def _said(text: str, *, whole: bool) -> AgentEvent | None:

@@ -15,7 +15,8 @@ from pydantic_core import to_jsonable_python
 from llamon_agent.adapters.langgraph.approvals import Decision, Decisions, Inbox
 from llamon_agent.adapters.langgraph.shapes import BREAKPOINT, Choice, Free, Misfit, Shape, Typed, YesNo
 from llamon_agent.domain.events import Interrupt, Question
-from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url
+from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url, sound
+from llamon_agent.domain.plain import is_plain
 
 AUTH = "auth"
 """The one key of a question that asks for a sign-in: interrupt({"auth": what to do}). It is answered like any other."""
@@ -69,11 +70,14 @@ def question_of(interrupt: GraphInterrupt[Any]) -> Question:
 
 
 def json_safe(value: Any) -> Any:
-    """A value of a graph as JSON. Models and messages become objects; what has no JSON form is named by its type."""
+    """A value of a graph as JSON. Models and messages become objects, arrays and numbers of numpy and its kin plain
+    ones; what has no JSON form is named by its type.
+    """
     try:
-        return to_jsonable_python(value, fallback=_type_name, bytes_mode="base64", inf_nan_mode="null")
+        safe = to_jsonable_python(value, fallback=_listed_or_named, bytes_mode="base64", inf_nan_mode="null")
     except ValueError:  # it contains itself
         return _type_name(value)
+    return safe if is_plain(safe) else _writable(safe)
 
 
 def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
@@ -214,3 +218,20 @@ def _inbox_words(request: Metadata) -> str:
 
 def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"
+
+
+def _listed_or_named(value: object) -> object:
+    listed = getattr(value, "tolist", None)
+    return _type_name(value) if listed is None else listed()
+
+
+def _writable(value: Any) -> Any:
+    """A JSON value whose texts can all be written."""
+    match value:
+        case str():
+            return sound(value)
+        case list():
+            return [_writable(inner) for inner in value]
+        case dict():
+            return {key: _writable(inner) for key, inner in value.items()}
+    return value

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -196,3 +197,41 @@ json_values = st.recursive(
 @given(value=json_values)
 def test_every_json_value_says_something_or_is_none(value: object) -> None:
     assert (event_of(Result(value), new_id=new_id) is None) == (value is None)
+
+
+class Words(str): ...
+
+
+SAID_IN_WORDS: list[tuple[object, AgentEvent]] = [
+    (Words("hi"), Complete(text="hi")),
+    ({"delta": Words("d")}, Delta(text="d")),
+    ({"progress": Words("p")}, Progress(text="p")),
+    ({"reject": Words("no")}, Rejected(public="no")),
+    ({"reply": Words("hi")}, HI),
+    ({Words("interrupt"): Words("?")}, asked("?", "?")),
+    ({"artifact": {"id": Words("new"), "parts": [{"data": Words("x")}]}}, data("x")),
+    (data(Words("x")), data("x")),
+    (asked(Words("?"), Words("?")), asked("?", "?")),
+    (Reply(parts=(Text.of(Words("hi")),)), HI),
+]
+
+
+@pytest.mark.parametrize(("value", "event"), SAID_IN_WORDS, ids=repr)
+def test_texts_of_other_classes_say_what_plain_ones_say(value: object, event: AgentEvent) -> None:
+    said = event_of(Result(value), new_id=new_id)
+    assert said == event
+    if not isinstance(said, Complete | Delta | Progress | Rejected):  # whose text is made plain where it is told
+        assert msgspec.json.encode(said) == msgspec.json.encode(event)
+
+
+NO_TEXT: Any = 5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Delta(text=NO_TEXT), Complete(text=NO_TEXT), Rejected(public=NO_TEXT), Interrupt(text=NO_TEXT, questions=())],
+    ids=repr,
+)
+def test_an_event_without_a_text_is_the_agents_fault(value: AgentEvent) -> None:
+    with pytest.raises(AgentError, match="an event without a text"):
+        event_of(Chunk(value), new_id=new_id)

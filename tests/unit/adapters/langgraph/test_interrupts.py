@@ -1,4 +1,5 @@
 import enum
+from array import array
 from typing import Any
 
 import msgspec
@@ -45,6 +46,8 @@ def test_a_python_type_as_schema_is_not_told() -> None:
         ({1: b"\xff"}, {"1": "_w=="}),
         (object(), "<object>"),
         ({"e": ValueError("secret")}, {"e": "<ValueError>"}),
+        ({"n": array("i", [1, 2])}, {"n": [1, 2]}),
+        ({"n": [1, {"half": "\ud83d of it"}]}, {"n": [1, {"half": "? of it"}]}),
     ],
 )
 def test_what_is_not_json_is_made_so_without_its_text(value: Any, safe: Any) -> None:

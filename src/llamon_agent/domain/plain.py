@@ -1,0 +1,78 @@
+"""What agents say, as plain values, which are all that a store and a wire can carry.
+
+The code of agents hands out texts, numbers and lists of kinds of its own: LangChain's text, escaped markup, numpy's
+numbers. They are as good as plain ones to everybody but an encoder, so they are made plain where they come in. What has
+no plain form is the agent's failure, and never a store's.
+"""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import msgspec
+
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import ArtifactMade, Interrupt, Reply
+from llamon_agent.domain.message import sound
+
+E = TypeVar("E", ArtifactMade, Reply, Interrupt)
+
+_NO_FORM = (TypeError, ValueError, RecursionError)
+"""What msgspec raises for what is no JSON. A lone surrogate, which no encoding has (RFC 3629 §3), is a ValueError."""
+
+
+def json_of(value: object) -> Any:
+    """A value as plain JSON. Raises: AgentError: it has no such form."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain))
+    except _NO_FORM as exc:
+        raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
+
+
+def is_plain(value: object) -> bool:
+    """Whether a store and a wire can carry a value as it is."""
+    try:
+        msgspec.json.encode(value)
+    except _NO_FORM:
+        return False
+    return True
+
+
+def sendable(event: E, what: str) -> E:
+    """An event whose fields are of the right kinds, as one that a store and a wire can carry.
+
+    Shape:  the event itself, uncopied, where everything in it is plain.
+    Raises: AgentError: it holds what has no plain form.
+    """
+    return event if is_plain(event) else checked(event, what)
+
+
+def checked(event: E, what: str) -> E:
+    """An event that somebody else has made, whatever is in its fields, as one that a store and a wire can carry.
+
+    Raises: AgentError: it holds what has no plain form, or is of another kind than its field.
+    """
+    try:
+        return msgspec.json.decode(msgspec.json.encode(event, enc_hook=_plain), type=type(event))
+    except _NO_FORM as exc:
+        raise AgentError(f"The agent made {what} that cannot be sent.") from exc
+
+
+def _plain(value: object) -> object:
+    """What msgspec cannot encode, as what it can. Arrays of numpy and their kin list themselves, and pydantic's models
+    dump themselves.
+    """
+    match value:
+        case str():
+            return sound(value)
+        case Integral():
+            return int(value)
+        case Real():
+            return float(value)
+        case Mapping():
+            return dict(value)
+    if (listed := getattr(value, "tolist", None)) is not None:
+        return listed()
+    if (dump := getattr(value, "model_dump", None)) is not None:
+        return dump(mode="json")
+    raise TypeError(type(value).__name__)
