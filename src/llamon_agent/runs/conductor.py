@@ -193,7 +193,8 @@ class Conductor:
             await self._record_end(run, Error(public=CANNOT_BE_KEPT))
         except BackendError as exc:
             self._lose(run, exc)
-        except Exception:  # the store's own code is broken, and that is logged already
+        except Exception:  # then it is the store's own code that is broken
+            logger.exception("task %s: nor can its failure be recorded", run.live.task.id, extra=run.live.task.log_ids)
             self._lose(run, BackendError())
 
     async def _hand_over(self, run: Run) -> None:
