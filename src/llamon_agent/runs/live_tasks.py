@@ -1,5 +1,6 @@
 """The tasks that something is happening to in this process; every other task is what the store says of it."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from llamon_agent.domain.task import Task
@@ -15,7 +16,8 @@ class LiveTasks:
     def __init__(self, make: Callable[[Task], LiveTask]) -> None:
         self._make = make
         self._live: dict[str, LiveTask] = {}
-        self._last_seqs: dict[str, int] = {}
+        # A plain dict finds its oldest key only by walking over all that were deleted.
+        self._last_seqs: OrderedDict[str, int] = OrderedDict()
 
     def __iter__(self) -> Iterator[LiveTask]:
         return iter(list(self._live.values()))
@@ -45,11 +47,16 @@ class LiveTasks:
 
     def gone_back(self, task: Task) -> None:
         """The store has lost what it had kept: from now on its older record is what is so."""
-        self._last_seqs[task.id] = task.seq
+        self._remember(task.id, task.seq)
 
     def forget(self, live: LiveTask) -> None:
         """Leave the task to the store."""
         if self._live.pop(live.task.id, None) is not None and live.saved_seq:
-            self._last_seqs[live.task.id] = live.saved_seq
-            if len(self._last_seqs) > _REMEMBERED_SEQS:
-                del self._last_seqs[next(iter(self._last_seqs))]
+            self._remember(live.task.id, live.saved_seq)
+
+    def _remember(self, task_id: str, seq: int) -> None:
+        """Keep the seq; where there are too many, the one that was told longest ago goes."""
+        self._last_seqs[task_id] = seq
+        self._last_seqs.move_to_end(task_id)
+        if len(self._last_seqs) > _REMEMBERED_SEQS:
+            self._last_seqs.popitem(last=False)

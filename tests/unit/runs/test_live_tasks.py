@@ -35,6 +35,22 @@ def test_only_so_many_that_left_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     assert [tasks.is_current(task_of(name, seq=1)) for name in ("t1", "t2", "t3")] == [True, False, False]
 
 
+def test_the_one_that_left_longest_ago_is_the_first_to_be_no_longer_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llamon_agent.runs.live_tasks._REMEMBERED_SEQS", 2)
+    tasks = LiveTasks(live_of)
+    for name in ("t1", "t2", "t1", "t3"):
+        tasks.forget(tasks.alive(task_of(name, seq=5)))
+    assert [tasks.last_seq(name) for name in ("t1", "t2", "t3")] == [5, 0, 5]
+
+
+def test_stores_that_have_gone_back_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llamon_agent.runs.live_tasks._REMEMBERED_SEQS", 2)
+    tasks = LiveTasks(live_of)
+    for name in ("t1", "t2", "t3"):
+        tasks.gone_back(task_of(name, seq=5))
+    assert [tasks.last_seq(name) for name in ("t1", "t2", "t3")] == [0, 5, 5]
+
+
 def test_a_store_that_has_gone_back_is_believed_from_then_on() -> None:
     tasks = LiveTasks(live_of)
     tasks.forget(tasks.alive(task_of(seq=5)))
