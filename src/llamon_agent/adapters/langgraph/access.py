@@ -3,6 +3,9 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
+NOT_KEPT = "The agent's state or its question holds a value that cannot be saved."
+"""What a caller is told where not the place is at fault, but what was to be put there."""
+
 
 class Access(Protocol):
     """Around each use. Raises: BackendError, in place of what the place's library raises where the place is away."""

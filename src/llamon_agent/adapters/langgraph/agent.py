@@ -19,6 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
+from llamon_agent.adapters.langgraph.access import NOT_KEPT
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import Answer, ask
@@ -38,7 +39,6 @@ from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports import Turn
 
 _NOT_THAT = "That answer was not taken: the agent does not accept its form."
-_NOT_KEPT = "The agent's state or its question holds a value that cannot be saved."
 _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
@@ -317,7 +317,7 @@ def _public(error: Exception) -> str | None:
             return "The agent stopped before it was finished."
         case _NoMemory():
             return "The agent asked for input, but it keeps no state to go on from; it needs a checkpointer."
-    return _NOT_KEPT if _failed_to_save(error) else None
+    return NOT_KEPT if _failed_to_save(error) else None
 
 
 def _failed_to_save(error: Exception) -> bool:

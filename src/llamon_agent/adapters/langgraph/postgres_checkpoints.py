@@ -3,10 +3,14 @@
 All agents share LangGraph's own tables: a schema for each would need connections of its own for each, and settings of a
 session, which poolers do not keep. So a thread's id in the database is `AGENT:THREAD`. The graph never sees it: to its
 nodes the thread is the one that it was called with.
+
+LangGraph writes plain texts and numbers of a state into the checkpoint's jsonb, and everything else as bytes beside it.
+Not every text and number is JSON that Postgres takes: those go beside it, too, so a state comes back as it was put.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from math import isfinite
 from typing import Any
 
 import psycopg
@@ -22,8 +26,11 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg_pool import AsyncConnectionPool
 
-from llamon_agent.adapters.langgraph.access import Access, FreeAccess
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.adapters.langgraph.access import NOT_KEPT, Access, FreeAccess
+from llamon_agent.domain.errors import AgentError, ConfigError
+
+_REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+"""How the database says that it is well and does not take a value."""
 
 
 async def open_postgres_checkpoints(
@@ -90,13 +97,18 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        with self._access.writing():
-            return self._outer(await super().aput(self._inner(config), checkpoint, metadata, new_versions))
+        whole = checkpoint["channel_values"]
+        values = {channel: value if _is_json(value) else _Apart(value) for channel, value in whole.items()}
+        with self._writing():
+            told = await super().aput(
+                self._inner(config), {**checkpoint, "channel_values": values}, metadata, new_versions
+            )
+        return self._outer(told)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        with self._access.writing():
+        with self._writing():
             await super().aput_writes(self._inner(config), writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -117,6 +129,24 @@ class AgentPostgresSaver(AsyncPostgresSaver):
             config = found.config
         with self._access.reading():
             return await super().aget_delta_channel_history(config=self._inner(config), channels=channels)
+
+    def _dump_blobs(
+        self, thread_id: str, checkpoint_ns: str, values: dict[str, Any], versions: ChannelVersions
+    ) -> list[tuple[str, str, str, str, str, bytes | None]]:
+        plain = {channel: value.value if type(value) is _Apart else value for channel, value in values.items()}
+        return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Around a write. Raises: BackendError; AgentError, where the database is well but does not take a value."""
+        refused: psycopg.Error | None = None
+        with self._access.writing():
+            try:
+                yield
+            except _REFUSED as exc:
+                refused = exc
+        if refused is not None:
+            raise AgentError(NOT_KEPT) from refused
 
     @property
     def _prefix(self) -> str:
@@ -140,3 +170,24 @@ class AgentPostgresSaver(AsyncPostgresSaver):
     def _outer_tuple(self, found: CheckpointTuple) -> CheckpointTuple:
         parent = None if found.parent_config is None else self._outer(found.parent_config)
         return found._replace(config=self._outer(found.config), parent_config=parent)
+
+
+class _Apart:
+    """A value on its way beside the checkpoint's JSON."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def _is_json(value: object) -> bool:
+    """Whether a value, if it is a text or a number, is one that jsonb takes. Source: PostgreSQL §8.14 (JSON types)."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False

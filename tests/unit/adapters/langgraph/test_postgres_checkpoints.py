@@ -16,17 +16,21 @@ from psycopg_pool import AsyncConnectionPool
 from tests.postgres_server import PostgresServer
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, messages_of, plain
 
+from llamon_agent.adapters.langgraph.access import Access
 from llamon_agent.adapters.langgraph.postgres_checkpoints import AgentPostgresSaver, open_postgres_checkpoints
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.store.postgres_access import PostgresAccess
 
 
 @asynccontextmanager
-async def opened(url: str, agent: str = "demo", *, pipeline: bool = True) -> AsyncIterator[AgentPostgresSaver]:
+async def opened(
+    url: str, agent: str = "demo", *, pipeline: bool = True, access: Access | None = None
+) -> AsyncIterator[AgentPostgresSaver]:
     pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
         url, kwargs={"autocommit": True}, min_size=1, max_size=4, open=False
     )
     async with pool:
-        saver = await open_postgres_checkpoints(pool, agent=agent, turn=nullcontext(), pipeline=pipeline)
+        saver = await open_postgres_checkpoints(pool, agent=agent, turn=nullcontext(), pipeline=pipeline, access=access)
         assert isinstance(saver, AgentPostgresSaver)
         yield saver
 
@@ -142,3 +146,39 @@ async def test_a_user_that_may_make_no_tables_is_told_what_to_grant(
     with pytest.raises(ConfigError, match="grant this user create"):
         async with opened(postgres.url(str(name), user="locked", password="open-sesame")):
             pass
+
+
+ODD = {
+    "nul": "a\0b",
+    "half": "a\ud800b",
+    "infinite": float("-inf"),
+    "text": "\\u0000",
+    "none": None,
+    "yes": True,
+    "n": 3,
+}
+
+
+async def test_what_is_no_json_to_the_database_comes_back_as_it_was_put(database_url: str) -> None:
+    """Encoders of LangGraph's write a question mark for a lone surrogate, here as in a file."""
+    async with opened(database_url) as saver:
+        versions: Any = dict.fromkeys(ODD, "1")
+        checkpoint: Any = {**empty_checkpoint(), "channel_values": dict(ODD), "channel_versions": versions}
+        await saver.aput(at("t"), checkpoint, {"source": "input", "step": 1, "parents": {}}, versions)
+        found = await saver.aget_tuple(at("t"))
+        assert checkpoint["channel_values"] == ODD
+    assert found is not None
+    assert found.checkpoint["channel_values"] == {**ODD, "half": "a?b"}
+
+
+async def test_a_value_that_the_database_refuses_is_no_outage(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    access = PostgresAccess()
+    odd: Any = {"source": "input", "step": 1, "parents": {}, "share": float("nan")}
+    async with opened(database_url, access=access) as saver:
+        with pytest.raises(AgentError, match="holds a value that cannot be saved") as raised:
+            await saver.aput(at("t"), empty_checkpoint(), odd, {})
+        assert isinstance(raised.value.__cause__, psycopg.DataError)
+        await keep(saver, "t")
+    assert not caplog.records
