@@ -15,12 +15,14 @@ from uuid import uuid4
 
 import msgspec
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.access import NOT_KEPT
 from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.context import context_for
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import Answer, ask
 from llamon_agent.adapters.langgraph.recovery import Finished, Past, decide_again, past_of
@@ -71,6 +73,7 @@ class LangGraphAgent:
         save_whole_writes_only(graph)
         let_graphs_save_nothing()
         self._graph = graph
+        self._context = context_for(graph)
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
         self._window_size = window_size
@@ -97,18 +100,18 @@ class LangGraphAgent:
             answer_id=turn.answer_id,
         )
         config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
-        thread = Thread(self._graph, config)
+        thread = self._thread(config)
         return self._take(thread, call) if turn.attempt == 1 else self._take_again(thread, call, turn)
 
     async def abandon(self, thread_id: str) -> None:
         """Put a thread right that nobody goes on with. See runs.ports.Agent."""
         with _agent_errors():
-            await Thread(self._graph, thread_config(thread_id)).repair()
+            await self._thread(thread_config(thread_id)).repair()
 
     async def forget(self, thread_id: str) -> None:
         """Delete a thread. See runs.ports.Agent."""
         with _agent_errors():
-            await Thread(self._graph, thread_config(thread_id)).delete()
+            await self._thread(thread_config(thread_id)).delete()
 
     async def invoke(
         self, prompt: str, *, thread_id: str, prefill_messages: Sequence[BaseMessage] | None = None
@@ -175,7 +178,10 @@ class LangGraphAgent:
         seeds = prefill or ()
         new_id = uuid4().hex
         call = Call(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
-        return self._mended(Thread(self._graph, thread_config(thread_id)), call)
+        return self._mended(self._thread(thread_config(thread_id)), call)
+
+    def _thread(self, config: RunnableConfig) -> Thread:
+        return Thread(self._graph, config, self._context)
 
     async def _mended(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
         """A call of somebody who knows no `abandon`: closed in the middle, it puts its thread right itself.

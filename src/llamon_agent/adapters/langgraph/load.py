@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from llamon_agent.adapters.langgraph.context import check_context
 from llamon_agent.adapters.langgraph.memory import check_memory
 from llamon_agent.adapters.langgraph.state import StateMapping, check_state
 from llamon_agent.adapters.langgraph.thread import Graph
@@ -51,6 +52,7 @@ async def load_graph(
     graph = _with_checkpointer(_compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
     check_memory(graph, window_size, target)
+    check_context(graph, target)
     await _check_checkpointer(graph, target)
     return graph
 

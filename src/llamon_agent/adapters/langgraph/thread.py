@@ -22,6 +22,7 @@ from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
+from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_for
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
 from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
@@ -34,6 +35,9 @@ MESSAGES = "messages"
 
 STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
 """Untyped, as langgraph 1.2 knows "tools" (tool calls that start and end) but leaves it out of its StreamMode."""
+
+_RUNTIME = "__pregel_runtime"
+"""Where LangGraph keeps the runtime of a run. Source: langgraph's internal constants, CONFIG_KEY_RUNTIME."""
 
 _MAX_CLEARINGS = 4
 """Clearing applies what finished nodes wrote, which may schedule others once more; these have written nothing."""
@@ -57,11 +61,14 @@ class ThreadState:
 class Thread:
     """A thread of a graph. Without a checkpointer it is always new, and there is nothing to put right.
 
+    Shape: context is what the graph's code reads as such, None where the graph declares none.
+
     One run at a time: the caller holds a lock per context from `read` to the run's end.
     """
 
     graph: Graph
     config: RunnableConfig
+    context: Context | None = None
 
     @property
     def is_saved(self) -> bool:
@@ -92,6 +99,7 @@ class Thread:
         chunks = self.graph.astream(
             given,
             self.config,
+            context=as_given(self.context),
             stream_mode=STREAM_MODES,
             subgraphs=True,
             durability="sync" if self.is_saved else None,
@@ -142,7 +150,14 @@ class Thread:
             # As START, so that no node of the graph is taken for the one that spoke; what this schedules is cleared at
             # once.
             mending = StateUpdate({MESSAGES: Overwrite(whole)}, START)
-            await self.graph.abulk_update_state(config, [[mending], [StateUpdate(None, END)]])
+            await self.graph.abulk_update_state(self._as_in_a_run(config), [[mending], [StateUpdate(None, END)]])
+
+    def _as_in_a_run(self, config: RunnableConfig) -> RunnableConfig:
+        """A config for an update as START, which asks the graph's conditional edges where to go; they may take a
+        runtime, and outside of a run LangGraph has none for them. It is not saved.
+        """
+        runtime = runtime_for(self.graph, self.context)
+        return {**config, "configurable": {**config["configurable"], _RUNTIME: runtime}}
 
     async def _questions(self, snapshot: StateSnapshot) -> tuple[Question, ...]:
         if snapshot.interrupts:
