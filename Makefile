@@ -11,13 +11,23 @@ ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),t
 CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made
 endif
 
-.PHONY: serve test clients conformance crash check format lint types imports bench lock schema clean
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+BROWSER_TESTS := $(BIN)/python -m pytest tests/browser
+
+.PHONY: serve test browser clients conformance crash check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
 
 test: $(VENV)/.dev clients
+	@$(if $(CHROMIUM),,echo "tests/browser is left out: there is no Chromium here")
 	$(BIN)/python -m pytest
+
+browser: $(VENV)/.dev  ## what web pages can do to an edge, in a real Chromium
+	@$(if $(CHROMIUM),,echo "make browser needs Chromium: apt-get install chromium"; exit 1)
+	@if unshare -n ip link set lo up 2>/dev/null; \
+		then unshare -n sh -c 'ip link set lo up && exec $(BROWSER_TESTS)'; \
+		else $(BROWSER_TESTS); fi  # with nothing but loopback around it where that is permitted
 
 clients: $(CLIENTS)  ## the official SDKs of other versions, and those for Node where it is installed
 

@@ -33,6 +33,7 @@ from llamon_agent.config_push import WebhooksConfig
 from llamon_agent.config_section import Section
 from llamon_agent.config_values import (
     AgentName,
+    HostName,
     HostPort,
     Mode,
     PublicUrl,
@@ -80,6 +81,9 @@ class A2aConfig(Section):
     """Whether a message on the default path may choose another agent. Without it, none may."""
     public_url: PublicUrl | None = None
     """The address callers use, written into the agent cards. Without it a card names the host it was asked at."""
+    allowed_hosts: tuple[HostName, ...] = ()
+    """Names beside that of `public_url` by which an edge without a token may be called. Addresses and localhost always
+    may."""
     bearer_token: Tokens = Field(default={})
     """A token that callers must send, or one token for each principal by name. Without it anyone may call."""
     node: Literal["local"] = "local"

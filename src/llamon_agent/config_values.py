@@ -14,6 +14,7 @@ from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
 from llamon_agent.durations import FORM, LIKE, read_duration_s
 
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>\d{1,5})")
+_HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+|/")
 _IMPORT_PATH = re.compile(r".+:[A-Za-z_][\w.]*")
 _AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -31,6 +32,12 @@ def _host_port(value: str) -> str:
     found = _HOST_PORT.fullmatch(value)
     if found is None or int(found["port"]) > 65535:
         raise Wrong("must be HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000")
+    return value
+
+
+def _host_name(value: str) -> str:
+    if not _HOST_NAME.fullmatch(value):
+        raise Wrong("must be a host's name without scheme and port, such as edge or agents.example.com")
     return value
 
 
@@ -149,6 +156,7 @@ def _is_portable(value: object) -> bool:
 
 
 HostPort = Annotated[str, AfterValidator(_host_port)]
+HostName = Annotated[str, AfterValidator(_host_name)]
 RpcPath = Annotated[str, AfterValidator(_rpc_path)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]
 AgentName = Annotated[str, AfterValidator(_agent_name)]

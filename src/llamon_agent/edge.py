@@ -117,6 +117,10 @@ class Edge:
             await asyncio.wait(self._leaving)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        guard = self._surface and self._surface.guard
+        if guard and scope["type"] == "http" and (refusal := guard.refusal(scope)):
+            await guard.refuse(refusal, scope, send)
+            return
         # Calls are what there is most of: their paths are found at once, however many agents there are.
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         app = self._calls.get(scope["path"], self._app) if is_call else self._app

@@ -1,6 +1,7 @@
 """The URLs of an edge: the default agent's, each agent's own below it, the list, and the health of it all."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.rest import rest_routes
 from llamon_agent.inbound.a2a.routing import Routing
+from llamon_agent.inbound.a2a.web_guard import WebGuard
+from llamon_agent.inbound.a2a.web_pages import KnownHosts, known_hosts
 from llamon_agent.runs.service import RunService
 
 if TYPE_CHECKING:
@@ -46,10 +49,13 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
     """What an edge offers: its URLs in the order in which they are tried, and for gRPC, which has none, the door to the
     default agent.
+
+    Shape: guard keeps other people's web pages out; None where a token does.
     """
 
     routes: Sequence[BaseRoute]
     door: Door
+    guard: WebGuard | None = None
 
 
 class Backing(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,25 +92,41 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
     )
     main_cards = Cards(site)
     main = _main_endpoint(a2a, offered, default, main_cards, endpoints, backing)
-    of_agents = [
-        route
-        for name, endpoint in endpoints.items()
-        for route in (
-            *_calls(a2a, endpoint, admission, agent_path(a2a, name)),
-            *(_card_routes(cards[name]) if name in cards else []),
-        )
-    ]
-    routes = [
-        health_route(),
+    told = [
         *agents_routes(_listed(a2a, offered)),
         *([jwks_route(backing.signer)] if backing.signer else []),
         *_card_routes(main_cards, at_root=True),
+    ]
+    own_cards = {name: _card_routes(of_agent) for name, of_agent in cards.items()}
+    of_agents = [
+        route
+        for name, endpoint in endpoints.items()
+        for route in (*_calls(a2a, endpoint, admission, agent_path(a2a, name)), *own_cards.get(name, ()))
+    ]
+    routes = [
+        health_route(),
+        *told,
         *of_agents,
         *_calls(a2a, main, admission, a2a.path),  # the last, for to it any first segment may be a tenant
         unknown_agent_route(a2a.path),
     ]
+    public = [*told, *chain.from_iterable(own_cards.values())]
+    return _guarded(a2a, routes, public, Door(endpoint=main, admission=admission, errors=a2a.errors))
+
+
+def _guarded(a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], door: Door) -> Surface:
+    """All of it, with what keeps other people's web pages out where no token does."""
+    known = _known(a2a)
     base_url = a2a.public_url or f"http://{a2a.listen}"
-    return Surface(routes=routes, door=Door(endpoint=main, admission=admission, errors=a2a.errors, base_url=base_url))
+    guard = WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None
+    return Surface(routes=routes, door=msgspec.structs.replace(door, base_url=base_url, known=known), guard=guard)
+
+
+def _known(a2a: A2aConfig) -> KnownHosts | None:
+    """By what the edge may be called, None where whoever has a token may call it by any name."""
+    if a2a.bearer_token:
+        return None
+    return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts)
 
 
 def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) -> list[BaseRoute]:

@@ -199,7 +199,13 @@ async def behind_proxy(**a2a: object) -> AsyncIterator[httpx.AsyncClient]:
             yield http
 
 
-@pytest.mark.parametrize("a2a", [{"trust_proxy": True}, {"public_url": "https://agents.example.com/team/x/"}])
+@pytest.mark.parametrize(
+    "a2a",
+    [
+        {"trust_proxy": True, "allowed_hosts": ["agents.example.com"]},
+        {"public_url": "https://agents.example.com/team/x/"},
+    ],
+)
 async def test_behind_a_proxy_with_a_prefix_every_address_leads_back_through_it(a2a: dict[str, object]) -> None:
     base = "https://agents.example.com/team/x"
     async with behind_proxy(**a2a) as http:
@@ -216,7 +222,7 @@ async def test_an_edge_can_be_an_application_of_any_server() -> None:
     app = create_app(EdgeConfig.model_validate(sections))
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://edge") as http,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as http,
     ):
         assert await says(http, "/a2a", "hello") == "hello"
         assert (await http.get("/nothing")).status_code == 404

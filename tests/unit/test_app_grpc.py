@@ -52,8 +52,8 @@ async def test_the_cards_name_the_port_only_if_they_are_to(card: bool) -> None:
     server = _take_grpc_port(config)
     assert server is not None
     async with open_edge(config, server) as edge, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge)) as http:
-        body = (await http.get("http://edge.example/.well-known/agent-card.json")).text
-    assert (f'"edge.example:{server.port}"' in body) is card
+        body = (await http.get("http://edge.localhost/.well-known/agent-card.json")).text
+    assert (f'"edge.localhost:{server.port}"' in body) is card
 
 
 def tls_files(authority: Authority, folder: Path) -> GrpcTlsConfig:

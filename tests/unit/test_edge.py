@@ -90,7 +90,10 @@ async def running(first: EdgeConfig, **agents: ScriptedAgent) -> AsyncIterator[R
     runs = RunService(MemoryTaskStore(), {}, clock=HandClock(), new_id=counting_ids())
     async with asyncio.timeout(10), Edge(runs, opening) as edge:
         await edge.serve(first)
-        async with runs, httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge), base_url="http://edge") as http:
+        async with (
+            runs,
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app=edge), base_url="http://localhost") as http,
+        ):
             yield Running(edge, opening, http)
 
 
@@ -113,7 +116,7 @@ async def test_the_default_path_is_the_first_agents_and_each_has_its_own() -> No
 async def test_every_agent_has_its_cards_below_its_path_and_the_default_one_at_the_root(place: str, url: str) -> None:
     async with running(config("one", "two")) as it:
         for name in (CARD, ".well-known/agent.json"):
-            assert (await it.http.get(place + name)).json()["url"] == f"http://edge{url}"
+            assert (await it.http.get(place + name)).json()["url"] == f"http://localhost{url}"
 
 
 async def test_an_agent_at_the_root_leaves_room_for_the_list() -> None:
@@ -225,7 +228,7 @@ async def test_the_tasks_of_the_former_default_agent_are_still_found_at_the_defa
     async with running(config("one", "two"), one=ScriptedAgent([ASK], DONE), two=ScriptedAgent(DONE)) as it:
         task = await it.send()
         await it.edge.reload(lambda: config("one", "two", agent="two"))
-        assert (await it.http.get(f"/{CARD}")).json()["url"] == "http://edge/a2a"
+        assert (await it.http.get(f"/{CARD}")).json()["url"] == "http://localhost/a2a"
         assert (await it.send(taskId=task["id"]))["id"] == task["id"]
         await it.send()
         assert len(it.opening.agents["m:two"].turns) == 1

@@ -140,6 +140,12 @@ class Unauthenticated(CallerError):
     public = "A valid bearer token is required."
 
 
+class PermissionDenied(CallerError):
+    """A request that may be the work of somebody else's web page, at an edge that no token protects."""
+
+    public = "This is not permitted."
+
+
 class AgentError(LlamonError):
     """The agent: the task fails, the call does not. Raise it with its cause chained."""
 

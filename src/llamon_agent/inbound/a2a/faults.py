@@ -20,6 +20,7 @@ from llamon_agent.domain.errors import (
     ExtendedCardNotConfigured,
     ExtensionSupportRequired,
     LlamonError,
+    PermissionDenied,
     PushNotSupported,
     StreamingNotSupported,
     TaskHasEnded,
@@ -86,6 +87,7 @@ FAULTS: Mapping[type[CallerError], Fault] = {
     VersionNotSupported: Fault(-32009, "VERSION_NOT_SUPPORTED", "FAILED_PRECONDITION", 400, ("UNIMPLEMENTED", 400)),
     ContextIsBusy: Fault(-32000, "CONTEXT_IS_BUSY", "RESOURCE_EXHAUSTED", 429),
     Unauthenticated: Fault(-32000, "UNAUTHENTICATED", "UNAUTHENTICATED", 401),
+    PermissionDenied: Fault(-32000, "PERMISSION_DENIED", "PERMISSION_DENIED", 403),
 }
 """Every CallerError. An unauthenticated caller gets HTTP's or gRPC's own answer, never a JSON-RPC response."""
 

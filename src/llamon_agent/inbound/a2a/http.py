@@ -1,6 +1,6 @@
 """HTTP in front of the endpoint: JSON-RPC over POST, streams as server-sent events.
 
-Every JSON-RPC response, error or not, is HTTP 200. The other codes say that there was no call: 401, 405, 408, 413.
+Every JSON-RPC response, error or not, is HTTP 200. The other codes say that there was no call: 401, 403, 405, 408, 413.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from llamon_agent.domain.errors import BadRequest, ContentTypeNotSupported, Unauthenticated
+from llamon_agent.domain.errors import BadRequest, CallerError, ContentTypeNotSupported, Unauthenticated
 from llamon_agent.inbound.a2a.admission import (
     Admission,
     Headers,
@@ -19,8 +19,10 @@ from llamon_agent.inbound.a2a.admission import (
     read_headers,
     respond,
     respond_stream,
+    version_of,
 )
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.faults import FAULTS
 from llamon_agent.inbound.a2a.rpc import Answer, Nothing, answer_call, refuse_call
 from llamon_agent.inbound.a2a.streaming import PING_S, Frames
 
@@ -67,6 +69,11 @@ class RpcApp:
             await respond(send, 200, refuse_call(ContentTypeNotSupported(), caller).body, _JSON)
             return
         await self._answer(headers, caller, receive, send)
+
+    async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
+        """Tell that there is no call, with the error's HTTP status."""
+        caller = Caller(version=version_of(scope, read_headers(scope)))
+        await respond(send, FAULTS[type(error)].http, refuse_call(error, caller).body, _JSON)
 
     async def _answer(self, headers: Headers, caller: Caller, receive: Receive, send: Send) -> None:
         try:

@@ -49,7 +49,7 @@ class _RestRoute(BaseRoute):
     """
 
     def __init__(self, app: "RestApp", path: str) -> None:
-        self._app = app
+        self.app = app
         self._above = tuple(segment for segment in path.split("/") if segment)
         self._begins = "".join(f"/{segment}" for segment in self._above)
 
@@ -66,7 +66,7 @@ class _RestRoute(BaseRoute):
         return place_of(segments[depth:]) if segments[:depth] == self._above else None
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
     def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
         """Nobody asks for the paths here by a name."""
@@ -120,6 +120,10 @@ class RestApp:
                 body=body,
             )
             await self._answer(request, caller, answering, receive)
+
+    async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
+        """Tell that there is no operation, with the error's HTTP status."""
+        await _Answering(send, read_headers(scope), scope["path_params"]["place"], self._table).refuse(error)
 
     async def _let_in(
         self, scope: Scope, headers: Headers, receive: Receive, answering: "_Answering"

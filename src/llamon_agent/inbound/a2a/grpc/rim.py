@@ -16,7 +16,7 @@ from functools import partial
 import grpc
 import msgspec
 
-from llamon_agent.domain.errors import Unauthenticated
+from llamon_agent.domain.errors import PermissionDenied, Unauthenticated
 from llamon_agent.inbound.a2a.admission import Headers, extension_headers
 from llamon_agent.inbound.a2a.dialects import agree
 from llamon_agent.inbound.a2a.endpoint import Asked, Caller, Reply, Result, apart
@@ -26,6 +26,8 @@ from llamon_agent.inbound.a2a.grpc.services import Rpc, Service
 from llamon_agent.inbound.a2a.grpc.status import status_of
 from llamon_agent.inbound.a2a.grpc.transcoding import Unsayable
 from llamon_agent.inbound.a2a.streaming import Single, Stream, Told
+from llamon_agent.inbound.a2a.web_guard import log_refusal
+from llamon_agent.inbound.a2a.web_pages import decide_refusal, read_asked
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ class Rim:
         """What came of a call. Its caller may leave meanwhile; then nobody follows the stream that it asked for."""
         try:
             caller = _caller(door, headers)
-        except Unauthenticated as exc:
+        except (Unauthenticated, PermissionDenied) as exc:
             return refused(exc, rpc.dialect)
         call = asyncio.create_task(
             door.endpoint.answer(
@@ -126,9 +128,26 @@ def read_metadata(context: Context) -> Headers:
 
 
 def _caller(door: Door, headers: Headers) -> Caller:
-    """Who calls, told by metadata as HTTP tells it by headers. Raises: Unauthenticated."""
+    """Who calls, told by metadata as HTTP tells it by headers. Raises: Unauthenticated, PermissionDenied."""
+    _keep_pages_out(door, headers)
     caller = door.admission.caller({}, headers)
     return msgspec.structs.replace(caller, base_url=lambda: door.base_url)
+
+
+def _keep_pages_out(door: Door, headers: Headers) -> None:
+    """No browser speaks gRPC; what one says to a proxy that translates for it comes as metadata.
+
+    By which name it was called is not told by grpcio. A page could not use a name of its own: browsers speak HTTP/2
+    over TLS only, and no certificate of ours has that name.
+
+    Raises: PermissionDenied.
+    """
+    if door.known is None:
+        return
+    asked = read_asked(headers, scheme="http", trusted=False)
+    if refusal := decide_refusal(asked, door.known):
+        log_refusal(refusal, asked)
+        raise refusal
 
 
 async def _tell_extensions(context: Context, headers: Headers, activated: tuple[str, ...]) -> None:
