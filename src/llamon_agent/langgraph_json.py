@@ -12,7 +12,6 @@ import codecs
 import logging
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,6 +21,7 @@ from typing import Any
 import msgspec
 from dotenv import dotenv_values
 
+from llamon_agent.adapters.import_path import in_project
 from llamon_agent.config_values import TAKEN_NAMES
 from llamon_agent.domain.errors import ConfigError
 
@@ -93,13 +93,11 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
         self._tell(variables)
         wanted = {name: value for name, value in variables.items() if not name.startswith(_OURS) and _may_set(name)}
         before = {name: os.environ.get(name) for name in wanted}
-        folders = [str(folder) for folder in self.folders if str(folder) not in sys.path]
-        sys.path[:0] = reversed(folders)
         os.environ.update(wanted)
         try:
-            yield
+            with in_project(self.folders):
+                yield
         except BaseException:
-            sys.path[:] = [place for place in sys.path if place not in folders]
             for name, value in before.items():
                 _restore(name, value)
             raise
@@ -224,12 +222,13 @@ def _dependencies(listed: Any, folder: Path, problems: list[str]) -> tuple[list[
 def _importable(place: Path) -> Iterator[Path]:
     """Where the modules of a local dependency are found: as if it were installed, or as its files lie."""
     place = place.resolve()
-    if any((place / name).is_file() for name in _PROJECT_FILES):
-        yield from (each for each in (place, place / "src") if each.is_dir())
-    elif (place / "__init__.py").is_file():
+    source = place / "src"
+    if (place / "__init__.py").is_file() and not any((place / name).is_file() for name in _PROJECT_FILES):
         yield place.parent
-    else:
-        yield place
+        return
+    yield place
+    if source.is_dir() and not (source / "__init__.py").is_file():
+        yield source
 
 
 def _env(env: Any, folder: Path, problems: list[str]) -> Path | dict[str, str]:

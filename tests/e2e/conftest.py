@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -76,6 +77,13 @@ def _logged(process: subprocess.Popen[str], log: Path, after: int) -> Iterator[s
             yield seen
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)  # without it, waiting for the edge would take half of a small machine from it
+
+
+def reload(edge: Edge, text: str) -> None:
+    """Have the configuration loaded again, and wait until the edge has logged this."""
+    logged_bytes = edge.log.stat().st_size
+    edge.process.send_signal(signal.SIGHUP)
+    edge.await_line(text, after=logged_bytes)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 import textwrap
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +14,7 @@ from a2a.client import ClientConfig, ClientFactory
 from a2a.client.card_resolver import A2ACardResolver
 from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageRequest
 from starlette.types import ASGIApp, Receive, Scope, Send
-from tests.e2e.conftest import ROOT, Edge, running_edge
+from tests.e2e.conftest import ROOT, reload, running_edge
 
 from llamon_agent.app import create_app, open_edge
 from llamon_agent.config import EdgeConfig
@@ -131,13 +130,6 @@ def configured(*agents: str) -> str:
 
 async def names(http: httpx.AsyncClient) -> list[str]:
     return [agent["name"] for agent in (await http.get("/agents")).json()["agents"]]
-
-
-def reload(edge: Edge, text: str) -> None:
-    """Have the configuration loaded again, and wait until the edge has logged this."""
-    logged_bytes = edge.log.stat().st_size
-    edge.process.send_signal(signal.SIGHUP)
-    edge.await_line(text, after=logged_bytes)
 
 
 async def test_a_reload_drops_no_run_and_a_wrong_file_changes_nothing(tmp_path: Path) -> None:

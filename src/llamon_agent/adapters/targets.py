@@ -1,8 +1,16 @@
-"""From a target's name to the object: `package.module:attribute` or `./path/file.py:attribute`."""
+"""From a target's name to the object: `package.module:attribute` or `./path/file.py:attribute`.
+
+Rules:
+1. A file in a package is imported by the package's name, from the folder that holds the package. Its own folder is not
+   on the path, where its neighbours would go by short names, too.
+2. A file that is in no package has its neighbours importable, but none of these takes the place of what is installed.
+3. No target runs the modules of another by mistake: where a name of its own is taken, it is refused.
+"""
 
 import importlib
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
@@ -10,14 +18,33 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
+
+from llamon_agent.adapters.import_path import importable, project_folders
+from llamon_agent.adapters.imports import local_modules, locate
+from llamon_agent.adapters.module_names import Rival, keep_names, module_name, rival
 from llamon_agent.domain.causes import brief
 from llamon_agent.domain.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What a target is to be imported as.
+
+    Shape: file is None for what is installed; folders are where its own modules are, the first one wins.
+    """
+
+    spec: str
+    name: str
+    file: Path | None
+    folders: tuple[Path, ...]
 
 
 def import_target(spec: str) -> object:
     """Import what a target names. Runs the module's code, like any import.
 
-    Shape:  the attribute may be dotted; a file's folder, or the working directory, becomes importable as for a script.
+    Shape:  the attribute may be dotted.
     Raises: ConfigError, its text naming the target and the remedy.
     """
     place, _, attribute = spec.rpartition(":")
@@ -40,22 +67,53 @@ def _import_file(spec: str, file: Path) -> ModuleType:
     file = file.resolve()
     if not file.is_file():
         raise ConfigError(f"The target {spec!r} names no file: {file} is not there.")
-    root, name = _module_name(file)
-    _make_importable(file.parent)
-    _make_importable(root)
-    module = _run_import(spec, name)
-    if module.__file__ is None or Path(module.__file__).resolve() != file:
-        return _run_import(spec, f"{file.stem}_{sha256(str(file).encode()).hexdigest()[:8]}", partial(_load_as, file))
+    roots, name = module_name(file)
+    with importable(*roots):
+        wanted = _Wanted(spec, name, file, (*roots, *project_folders()))
+        if "." not in name and file.name != "__init__.py" and rival(name, file):
+            alias = f"{file.stem}_{sha256(str(file).encode()).hexdigest()[:8]}"
+            return _load(msgspec.structs.replace(wanted, name=alias), {}, partial(_load_as, file))
+        return _load(wanted, locate(name, roots[:1]), importlib.import_module)
+
+
+def _import_module(spec: str, name: str) -> ModuleType:
+    folders = (Path.cwd(), *project_folders())
+    with importable(Path.cwd()):
+        own = locate(name, folders)
+        return _load(_Wanted(spec, name, own.get(name), folders), own, importlib.import_module)
+
+
+def _load(wanted: _Wanted, own: Mapping[str, Path], load: Callable[[str], ModuleType]) -> ModuleType:
+    """A module, once it is sure that its own names, and those that it imports, are not taken by others."""
+    for name, place in own.items():
+        if (other := rival(name, place)) and (other.is_loaded or other.is_agents or place.is_dir()):
+            raise _taken(wanted, name, place, other)
+    local = _imported_by(wanted, own)
+    module = _run_import(wanted, partial(_load_own, own, load))
+    keep_names(module, {**own, **local})
     return module
 
 
-def _module_name(file: Path) -> tuple[Path, str]:
-    """The folder to import from, and the module's name there: a file in packages is theirs."""
-    root, parts = file.parent, [file.stem]
-    while (root / "__init__.py").is_file() and root.name.isidentifier():
-        parts.insert(0, root.name)
-        root = root.parent
-    return root, ".".join(parts)
+def _imported_by(wanted: _Wanted, own: Mapping[str, Path]) -> dict[str, Path]:
+    """What a module imports of its own folders. Raises: ConfigError: another agent has a name of these."""
+
+    def is_used(name: str, place: Path) -> bool:
+        other = None if name in own else rival(name, place)
+        if other and other.is_agents:
+            raise _taken(wanted, name, place, other)
+        if other and place.is_file():
+            logger.warning("%s is not what 'import %s' gives here: that is %s", place, name, other.place)
+        return other is None
+
+    return {} if wanted.file is None else local_modules(wanted.name, wanted.file, wanted.folders, is_used)
+
+
+def _load_own(own: Mapping[str, Path], load: Callable[[str], ModuleType], name: str) -> ModuleType:
+    """A module that is named by its target, though something installed may have the name of its package, too."""
+    for each, place in own.items():
+        if each not in sys.modules and rival(each, place):
+            _load_as(place, each)
+    return load(name)
 
 
 def _load_as(file: Path, name: str) -> ModuleType:
@@ -74,31 +132,30 @@ def _load_as(file: Path, name: str) -> ModuleType:
     return module
 
 
-def _import_module(spec: str, name: str) -> ModuleType:
-    _make_importable(Path.cwd())
-    return _run_import(spec, name)
-
-
-def _make_importable(folder: Path) -> None:
-    """First in the path, as Python does for a script; names in checkpoints are found again that way, too."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-        importlib.invalidate_caches()
-
-
-def _run_import(spec: str, name: str, load: Callable[[str], ModuleType] = importlib.import_module) -> ModuleType:
+def _run_import(wanted: _Wanted, load: Callable[[str], ModuleType]) -> ModuleType:
     try:
-        return load(name)
+        return load(wanted.name)
     except ModuleNotFoundError as exc:
-        raise ConfigError(_what_is_missing(spec, name, exc.name or name)) from exc
+        raise ConfigError(_what_is_missing(wanted, exc.name or wanted.name)) from exc
     except (Exception, SystemExit) as exc:  # the module's own code, which may raise anything
-        raise ConfigError(f"The target {spec!r} cannot be imported: {brief(exc)}; correct it there.") from exc
+        raise ConfigError(f"The target {wanted.spec!r} cannot be imported: {brief(exc)}; correct it there.") from exc
 
 
-def _what_is_missing(spec: str, name: str, missing: str) -> str:
+def _what_is_missing(wanted: _Wanted, missing: str) -> str:
+    spec, name = wanted.spec, wanted.name
+    for each, place in locate(missing, wanted.folders).items():
+        if other := rival(each, place):
+            return _taken(wanted, each, place, other).public
     if name == missing or name.startswith(missing + "."):
         return f"The target {spec!r} names no module: there is no {missing!r} here; start in its folder or install it."
     return f"The target {spec!r} needs the module {missing!r}, which is not installed: install it."
+
+
+def _taken(wanted: _Wanted, name: str, place: Path, other: Rival) -> ConfigError:
+    return ConfigError(
+        f"The target {wanted.spec!r} would run the wrong code: its module {name!r} is {place}, but by that name this "
+        f"process has {other.place}; rename one, or serve it with an edge of its own (after a reload: restart)."
+    )
 
 
 def _attribute(spec: str, owner: object, name: str) -> object:

@@ -1,5 +1,6 @@
 """A target's name leads to its object, or to a text that says what to do."""
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,156 @@ def test_a_file_in_a_package_is_imported_as_part_of_it(tmp_path: Path) -> None:
     )
     assert import_target("./src/my_agent/graph.py:name") == "found"
     assert import_target("./src/my_agent/graph.py:__name__") == "my_agent.graph"
+
+
+def test_a_file_of_its_packages_name_does_not_stand_for_the_package(tmp_path: Path) -> None:
+    write(tmp_path / "src" / "my_foo" / "__init__.py", "")
+    write(tmp_path / "src" / "my_foo" / "tools.py", "name = 'found'")
+    write(tmp_path / "src" / "my_foo" / "my_foo.py", "from my_foo.tools import name")
+    sys.path.append(str(tmp_path / "src"))
+    assert import_target("./src/my_foo/my_foo.py:name") == "found"
+    assert str(tmp_path / "src" / "my_foo") not in sys.path
+
+
+def test_the_file_of_a_package_is_the_package(tmp_path: Path) -> None:
+    write(tmp_path / "my_package" / "__init__.py", "name = __name__")
+    assert import_target("./my_package/__init__.py:name") == "my_package"
+
+
+def test_no_file_beside_a_target_shadows_what_is_installed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    installed(tmp_path, "my_library", "name = 'library'")
+    for place in ("alone", "packed"):
+        write(tmp_path / place / "my_library.py", "name = 'neighbour'")
+        write(tmp_path / place / "this.py", "raise RuntimeError")
+        write(tmp_path / place / f"{place}_graph.py", "import this\nfrom my_library import name")
+    write(tmp_path / "packed" / "__init__.py", "")
+    assert import_target("./packed/packed_graph.py:name") == "library"
+    assert caplog.messages == []
+    assert import_target("./alone/alone_graph.py:name") == "library"
+    hidden, standard = sorted(caplog.messages)
+    assert f"{tmp_path}/alone/my_library.py is not what 'import my_library' gives here: that is" in hidden
+    assert standard.startswith(f"{tmp_path}/alone/this.py is not")
+
+
+def test_a_package_that_is_named_by_its_file_is_had_from_there_though_it_is_installed_too(tmp_path: Path) -> None:
+    installed(tmp_path, "my_package/__init__", "")
+    installed(tmp_path, "my_package/state", "name = 'installed'")
+    write(tmp_path / "my_package" / "__init__.py", "")
+    write(tmp_path / "my_package" / "state.py", "name = 'own'")
+    write(tmp_path / "my_package" / "graph.py", "from my_package.state import name")
+    assert import_target("./my_package/graph.py:name") == "own"
+
+
+def test_a_package_without_an_init_is_named_as_the_file_imports_it(tmp_path: Path) -> None:
+    write(tmp_path / "flows" / "words.py", "name = 'found'")
+    write(tmp_path / "flows" / "one.py", "from .words import name\nown = __name__")
+    write(tmp_path / "flows" / "two.py", "from flows.words import name\nown = __name__")
+    write(tmp_path / "flows" / "three.py", "from words import name\nown = __name__")
+    write(tmp_path / "flows" / "deep" / "__init__.py", "")
+    write(tmp_path / "flows" / "deep" / "four.py", "from ..words import name\nown = __name__")
+    files = ["one", "two", "three", "deep/four"]
+    assert {import_target(f"./flows/{file}.py:name") for file in files} == {"found"}
+    named = [import_target(f"./flows/{file}.py:own") for file in files]
+    assert named == ["flows.one", "flows.two", "three", "flows.deep.four"]
+
+
+# Names that meet.
+
+
+def agent(folder: Path, name: str, *, graph: str = "from my_agent.words import name") -> str:
+    """A project with a package of the same name as every other's. Its target."""
+    write(folder / "my_agent" / "__init__.py", "")
+    write(folder / "my_agent" / "words.py", f"name = 'I am {name}'")
+    return f"{write(folder / 'my_agent' / 'graph.py', graph)}:name"
+
+
+def installed(tmp_path: Path, module: str, code: str) -> Path:
+    """A module as pip puts it: in a folder of the path that no agent is in."""
+    if (site := str(tmp_path / "site-packages")) not in sys.path:
+        sys.path.append(site)
+    file = write(tmp_path / "site-packages" / f"{module}.py", code)
+    importlib.invalidate_caches()
+    return file
+
+
+def test_two_projects_with_a_package_of_one_name_never_run_each_others_code(tmp_path: Path) -> None:
+    assert import_target(agent(tmp_path / "a", "a")) == "I am a"
+    told = refused(agent(tmp_path / "b", "b"))
+    assert str(tmp_path / "a" / "my_agent" / "__init__.py") in told
+    assert str(tmp_path / "b" / "my_agent" / "__init__.py") in told
+    assert str(tmp_path / "b") not in sys.path
+
+
+def test_a_module_and_a_file_never_run_each_others_code(tmp_path: Path) -> None:
+    agent(tmp_path, "here")
+    assert import_target(agent(tmp_path / "a", "a")) == "I am a"
+    assert str(tmp_path / "my_agent" / "__init__.py") in refused("my_agent.graph:name")
+
+
+def test_names_that_are_not_imported_do_not_meet(tmp_path: Path) -> None:
+    for name in "ab":
+        for other in ("tests/__init__", "setup", "my_unused"):
+            write(tmp_path / name / f"{other}.py", "raise RuntimeError")
+        write(tmp_path / name / f"only_{name}.py", f"name = '{name}'")
+        write(tmp_path / name / "agent.py", f"from only_{name} import name")
+    assert [import_target(f"./{name}/agent.py:name") for name in "ab"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import my_words",
+        "def later():\n    from my_words import name",
+        "import importlib\nimportlib.import_module('my_words')",
+        "import my_step",
+    ],
+)
+def test_neighbours_of_one_name_do_not_mix_whoever_imports_them_and_when(tmp_path: Path, code: str) -> None:
+    for name in "ab":
+        write(tmp_path / name / "my_words.py", f"name = '{name}'")
+        write(tmp_path / name / "agent.py", code if name == "a" else "from my_words import name")
+    write(tmp_path / "a" / "my_step.py", "def later():\n    import my_words")
+    import_target("./a/agent.py:__doc__")
+    told = refused("./b/agent.py:name")
+    assert str(tmp_path / "a" / "my_words.py") in told
+    assert str(tmp_path / "b" / "my_words.py") in told
+
+
+def test_parts_of_a_namespace_meet_only_in_their_modules(tmp_path: Path) -> None:
+    for name, words in (("a", "words"), ("b", "words"), ("c", "others")):
+        write(tmp_path / name / "my_space" / f"{words}.py", f"name = '{name}'")
+        write(tmp_path / name / f"graph_{name}.py", f"from my_space.{words} import name")
+    assert import_target("./a/graph_a.py:name") == "a"
+    assert "'my_space.words'" in refused("./b/graph_b.py:name")
+    assert import_target("./c/graph_c.py:name") == "c"
+
+
+def test_a_package_whose_name_is_loaded_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    file = installed(tmp_path, "my_agent", "name = 'installed'")
+    importlib.import_module("my_agent")
+    told = refused(agent(tmp_path / "a", "a"))
+    assert str(file) in told
+    assert str(tmp_path / "a" / "my_agent" / "__init__.py") in told
+
+
+def test_a_module_that_is_hidden_by_an_installed_one_is_not_called_missing(tmp_path: Path) -> None:
+    file = installed(tmp_path, "my_agent", "name = 'installed'")
+    agent(tmp_path, "a")
+    write(tmp_path / "main.py", "from my_agent.graph import name")
+    told = refused("./main.py:name")
+    assert str(file) in told
+    assert str(tmp_path / "my_agent" / "__init__.py") in told
+
+
+def test_a_name_is_free_again_when_its_module_is_gone(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "my_words.py", "name = 'a'")
+    write(tmp_path / "a" / "my_first.py", "def later():\n    import my_words")
+    write(tmp_path / "b" / "my_words.py", "name = 'b'")
+    write(tmp_path / "b" / "my_second.py", "from my_words import name")
+    import_target("./a/my_first.py:later")
+    del sys.modules["my_first"]
+    sys.path.remove(str(tmp_path / "a"))
+    assert import_target("./b/my_second.py:name") == "b"
 
 
 def test_a_module_that_needs_another_one_names_that(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""Projects as people lay them out, each served by a process of its own."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.e2e.conftest import reload, running_edge
+from tests.e2e.test_many_agents import names, says
+
+GRAPH = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+{imports}
+
+
+def node(state):
+    return {{"messages": [AIMessage(WORD)]}}
+
+
+builder = StateGraph(MessagesState)
+builder.add_node("node", node)
+builder.add_edge(START, "node")
+graph = builder.compile()
+"""
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return path
+
+
+def graph(path: Path, imports: str) -> Path:
+    return write(path, GRAPH.format(imports=imports))
+
+
+def packed(folder: Path, package: str, word: str) -> Path:
+    """A project with its graph in a file that is called as its package, beside files called as what it needs."""
+    place = folder / "src" / package
+    write(place / "__init__.py")
+    write(place / "tools.py", f"WORD = {word!r}")
+    for shadow in ("queue", "openai", "langgraph"):
+        write(place / f"{shadow}.py", "raise RuntimeError")
+    return graph(place / f"{package}.py", f"from .tools import WORD\nfrom {package}.tools import WORD as SAME")
+
+
+def refused(*arguments: str, cwd: Path) -> str:
+    """What an edge says that does not start."""
+    command = [sys.executable, "-m", "llamon_agent", "serve", *arguments, "--listen", "127.0.0.1:0", "--ephemeral"]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("served", ["langgraph.json", "./src/foo/foo.py:graph"])
+async def test_a_file_that_is_called_as_its_package_is_served_with_its_neighbours(tmp_path: Path, served: str) -> None:
+    packed(tmp_path, "foo", "found")
+    write(tmp_path / "pyproject.toml", "[project]\nname = 'foo'\n")
+    keys = {"dependencies": ["."], "graphs": {"foo": "./src/foo/foo.py:graph"}}
+    write(tmp_path / "langgraph.json", json.dumps(keys))
+    with running_edge(served, data=tmp_path / "data", cwd=tmp_path) as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert await says(http, "/a2a", "?") == "found"
+
+
+def configured(**targets: Path) -> str:
+    return "\n".join(
+        ["agents:", *(f"  {name}: {{name: {name}, target: '{file}:graph'}}" for name, file in targets.items())]
+    )
+
+
+def test_two_projects_with_a_package_of_one_name_are_refused_with_both_files(tmp_path: Path) -> None:
+    one, two = packed(tmp_path / "one", "agent", "one"), packed(tmp_path / "two", "agent", "two")
+    file = write(tmp_path / "edge.yaml", configured(one=one, two=two))
+    said = refused("--config", str(file), cwd=tmp_path)
+    assert "agents.two: The target" in said
+    assert str(one.parent / "__init__.py") in said
+    assert str(two.parent / "__init__.py") in said
+
+
+async def test_a_reload_that_brings_a_taken_name_changes_nothing(tmp_path: Path) -> None:
+    one, two = packed(tmp_path / "one", "agent", "one"), packed(tmp_path / "two", "agent", "two")
+    other = packed(tmp_path / "other", "other", "other")
+    file = write(tmp_path / "edge.yaml", configured(one=one))
+    with running_edge("--config", str(file), data=tmp_path / "data") as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            write(file, configured(one=one, two=two))
+            reload(
+                edge,
+                f"its module 'agent' is {two.parent / '__init__.py'}, but by that name this process has {one.parent}",
+            )
+            assert await names(http) == ["one"]
+            write(file, configured(one=one, other=other))
+            reload(edge, "configuration is taken: one, other")
+            assert [await says(http, f"/a2a/{name}", "?") for name in ("one", "other")] == ["one", "other"]
+
+
+async def test_files_of_one_name_in_two_folders_are_each_served(tmp_path: Path) -> None:
+    files = {name: graph(tmp_path / name / "agent.py", f"from words_{name} import WORD") for name in ("one", "two")}
+    for name in files:
+        write(tmp_path / name / f"words_{name}.py", f"WORD = {name!r}")
+    file = write(tmp_path / "edge.yaml", configured(**files))
+    with running_edge("--config", str(file), data=tmp_path / "data") as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert [await says(http, f"/a2a/{name}", "?") for name in files] == ["one", "two"]
