@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-from llamon_agent.domain.message import sound
-
 
 class LlamonError(Exception):
     """Every error we raise on purpose.
@@ -16,7 +14,7 @@ class LlamonError(Exception):
 
     def __init__(self, public: str | None = None) -> None:
         if isinstance(public, str):  # agents raise some too, with whatever they have at hand
-            self.public = sound(public)
+            self.public = str.__str__(public)  # a plain one also of a class of its own
         super().__init__(self.public)
 
 
