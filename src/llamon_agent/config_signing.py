@@ -12,6 +12,7 @@ from llamon_agent.config import A2aConfig
 from llamon_agent.config_card import SigningKeyConfig
 from llamon_agent.config_problems import Problem
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.private import warn_of_open_secret
 
 if TYPE_CHECKING:
     from llamon_agent.inbound.a2a.card_signing import Signer, SigningKey
@@ -26,6 +27,9 @@ def open_signer(a2a: A2aConfig) -> Signer | None:
     problems = list(signing_problems(a2a))
     if problems:
         raise ConfigError("\n".join(f"{'.'.join(map(str, path))} {text}" for path, text in problems))
+    for key in a2a.signing.keys.values():
+        if key.file is not None:
+            warn_of_open_secret(key.file, "the signing key")
     return Signer([_read(kid, key) for kid, key in a2a.signing.keys.items()])
 
 

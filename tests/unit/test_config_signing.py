@@ -84,3 +84,13 @@ def test_a_key_that_was_replaced_after_loading_is_told() -> None:
     Path("main.pem").write_text("nothing")
     with pytest.raises(ConfigError, match=r"a2a\.signing\.keys\.main\.file is no PEM"):
         open_signer(config.a2a)
+
+
+def test_a_key_that_everybody_can_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    Path("main.pem").chmod(0o644)
+    open_signer(load(ECHO).a2a)
+    assert "the signing key main.pem can be read by every user" in caplog.text
+    caplog.clear()
+    Path("main.pem").chmod(0o600)
+    open_signer(load(ECHO).a2a)
+    assert caplog.messages == []

@@ -40,6 +40,34 @@ async def test_without_anything_it_is_the_data_folder(tmp_path: Path) -> None:
                 pass
 
 
+def modes_in(folder: Path) -> dict[str, int]:
+    return {str(made.relative_to(folder)): made.stat().st_mode & 0o777 for made in folder.rglob("*")}
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """A data folder of an earlier version, which others may look into."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "echo").mkdir(mode=0o755)
+    for name in ("tasks.sqlite", "llamon.lock", "echo/checkpoints.sqlite"):
+        (tmp_path / name).touch(0o644)
+    return tmp_path
+
+
+async def test_nobody_else_can_read_what_is_in_a_folder_that_was_there(
+    open_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = DataConfig(folder=open_folder)
+    async with open_storage(data) as storage, AsyncExitStack() as stack:
+        await storage.open_checkpoints(served(data), stack)
+        await storage.store.renew(until_ms=1)
+        modes = modes_in(open_folder)
+    assert modes.pop("echo") == 0o700
+    assert {"tasks.sqlite", "tasks.sqlite-wal", "llamon.lock", "echo/checkpoints.sqlite"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    assert f"the data folder {open_folder} is open to other users" in caplog.text
+
+
 async def test_ephemeral_is_memory_whatever_else_is_said(tmp_path: Path) -> None:
     data = in_postgres("postgresql://nowhere/x", ephemeral=True)
     async with open_storage(data) as storage, AsyncExitStack() as stack:

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.private import close_to_others, make_private_folder, warn_of_open_folder
 
 LOCK_NAME = "llamon.lock"
 TASKS_NAME = "tasks.sqlite"
@@ -40,6 +41,7 @@ def own_folder(path: str | Path) -> Iterator[Path]:
     folder = Path(path).absolute()
     with ExitStack() as held:
         _take_file(folder, held)
+        warn_of_open_folder(folder)
         _take_itself(folder, held)
         if _is_on_network(folder):
             _log.warning(
@@ -53,8 +55,9 @@ def own_folder(path: str | Path) -> Iterator[Path]:
 def _take_file(folder: Path, held: ExitStack) -> None:
     """Lock the file in the folder. Raises: ConfigError."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        close_to_others(folder / LOCK_NAME)
     except OSError as exc:
         raise ConfigError(_why_not(folder, exc)) from exc
     held.callback(os.close, file)

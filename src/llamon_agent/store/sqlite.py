@@ -20,6 +20,7 @@ import msgspec
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Task, TaskState
+from llamon_agent.private import make_private_file
 from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
 from llamon_agent.store import sqlite_upkeep
 from llamon_agent.store.sqlite_file import SqliteFile, what_is_wrong
@@ -73,6 +74,7 @@ class SqliteTaskStore:
         """
         with ExitStack() as opened:
             try:
+                make_private_file(Path(path))
                 writing = opened.enter_context(closing(_connect(path)))
                 writing.execute(f"pragma synchronous = {durability}")
                 _migrate(writing, path)

@@ -20,6 +20,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from llamon_agent.adapters.langgraph.access import Access, FreeAccess
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.private import close_to_others, make_private_file, make_private_folder
 
 CheckpointKind = Literal["sqlite", "memory", "none"]
 
@@ -116,7 +117,8 @@ class FileSaver(AsyncSqliteSaver):
 
 def _file_in(data_folder: Path) -> Path:
     try:
-        data_folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(data_folder)
+        close_to_others(data_folder)  # an agent's own folder in the data folder, which an earlier version has made
     except OSError as exc:
         raise ConfigError(f"The data folder '{data_folder}' cannot be made; choose one that can be written.") from exc
     return data_folder / FILE_NAME
@@ -125,6 +127,7 @@ def _file_in(data_folder: Path) -> Path:
 async def _opened(file: Path, opened: AsyncExitStack) -> FileSaver:
     """The file, open, written to and read from: what is wrong with it comes out here and not in a run."""
     try:
+        make_private_file(file)
         saver = await opened.enter_async_context(FileSaver.from_conn_string(str(file)))
         assert isinstance(saver, FileSaver)
         await saver.setup()

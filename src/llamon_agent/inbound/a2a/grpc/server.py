@@ -18,6 +18,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.inbound.a2a.grpc.door import Door
 from llamon_agent.inbound.a2a.grpc.rim import Rim
 from llamon_agent.inbound.a2a.grpc.services import SERVICES
+from llamon_agent.private import warn_of_open_secret
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +109,7 @@ def _credentials(tls: Tls) -> grpc.ServerCredentials:
         raise ConfigError(
             "a2a.grpc.tls: certificate and key must be files in PEM that belong together, the key without a password."
         ) from exc
+    warn_of_open_secret(tls.key, "the key of gRPC's certificate")
     client_ca: bytes | None = None
     if tls.client_ca is not None:
         try:
