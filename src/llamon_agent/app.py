@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 _FIXED_MASK = 0xF << 76 | 0x3 << 62
 _FIXED_BITS = 0x7 << 76 | 0x2 << 62
 """The version and the variant in an id of RFC 9562, version 7."""
+
+Ready = Callable[[int, Mapping[str, str]], None]
+"""Hears the port that is listened to, and which graphs of a langgraph.json are left out, and why."""
 
 
 def now_ms() -> int:
@@ -93,6 +96,13 @@ async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> Asy
         yield edge
 
 
+async def find_left_out(config: EdgeConfig) -> Mapping[str, str]:
+    """Which graphs an edge would leave out, and why. Opens every agent, and keeps nothing. Raises: ConfigError."""
+    data = config.data.model_copy(update={"ephemeral": True})
+    async with open_edge(config.model_copy(update={"data": data})) as edge:
+        return edge.left_out
+
+
 def create_app(config: EdgeConfig) -> Starlette:
     """The edge as an ASGI application for any server; its lifespan opens and closes everything."""
 
@@ -108,9 +118,9 @@ def create_app(config: EdgeConfig) -> Starlette:
 def serve(
     config: EdgeConfig,
     load: Callable[[], EdgeConfig] | None = None,
-    ready: Callable[[int], None] = lambda _port: None,
+    ready: Ready = lambda _port, _left_out: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; SIGHUP serves what `load` gives, `ready` hears the port. Raises: ConfigError."""
+    """Serve until SIGINT or SIGTERM; SIGHUP serves what `load` gives. Raises: ConfigError."""
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
@@ -122,7 +132,7 @@ def serve(
             runner.close()
 
 
-async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Callable[[int], None]) -> None:
+async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
     asyncio.get_running_loop().set_task_factory(contained_task)
     with listening(config.a2a.host, config.a2a.port) as listener:
         grpc = _take_grpc_port(config)
@@ -133,10 +143,15 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Call
                     set_up_logging(taken.logging.level, taken.logging.format)
 
             draining = grpc.draining if grpc else None
-            server = Server(edge, edge.runs, ready, draining, drain_s=config.a2a.drain_s)
+            started = partial(_tell_ready, ready, edge)
+            server = Server(edge, edge.runs, started, draining, drain_s=config.a2a.drain_s)
             async with reloading_on_hangup(reload, server.stop):
                 with stopping_on_signals(server, _end_commands):
                     await server.serve(sockets=[listener])
+
+
+def _tell_ready(ready: Ready, edge: Edge, port: int) -> None:
+    ready(port, edge.left_out)
 
 
 def _end_commands() -> None:

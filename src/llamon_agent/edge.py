@@ -2,7 +2,8 @@
 
 Rules:
 1. All or nothing: a configuration is taken over when every agent of it is open, in one step without an await. Until
-   then, and if anything is wrong with it, the old one serves on.
+   then, and if anything is wrong with it, the old one serves on. Graphs of a langgraph.json that cannot be opened are
+   left out, but not those that are served already.
 2. An agent whose runtime is the same stays open, so that what it keeps in memory outlives a reload. One that is
    replaced is closed when its last run has ended.
 3. Who was served once can be asked about its tasks as long as the process lives, and takes no more messages.
@@ -11,8 +12,8 @@ Rules:
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from contextlib import AsyncExitStack, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,6 +31,7 @@ from llamon_agent.inbound.a2a.endpoint import Webhooks
 from llamon_agent.inbound.a2a.grpc.door import Door
 from llamon_agent.inbound.a2a.http import RpcApp
 from llamon_agent.langgraph_json import read_project
+from llamon_agent.left_out import BROKE, check_failed, graphs_of, tell_left_out, without
 from llamon_agent.runs.ports import Agent, Runtime
 from llamon_agent.runs.service import RunService
 
@@ -92,6 +94,7 @@ class Edge:
         grpc: GrpcPort | None = None,
     ) -> None:
         self.runs = runs
+        self.left_out: Mapping[str, str] = {}  # graphs that are not served, and why
         self._surface: Surface | None = None
         self._open_agent = open_agent
         self._webhooks = webhooks
@@ -136,9 +139,13 @@ class Edge:
         async with self._changing:
             config = self._within_process(config)
             signer = open_signer(config.a2a)
-            with _moved_into(config):
-                hosted = await self._hosts(config)
-            self._take_over(config, hosted, signer)
+            project = read_project(config.a2a.project) if config.a2a.project else None
+            optional = graphs_of(config, project) - self._hosted.keys()
+            with project.moved_in() if project else nullcontext():
+                hosted, left_out = await self._hosts(config, optional)
+            tell_left_out(config, left_out)
+            self._take_over(without(config, left_out.keys()), hosted, signer)
+            self.left_out = left_out
 
     async def reload(self, load: Callable[[], EdgeConfig]) -> EdgeConfig | None:
         """Serve what is loaded; or, if anything is wrong with it, say so and serve on. The configuration, if it was
@@ -170,24 +177,30 @@ class Edge:
             logger.warning("changed, but only a restart can change it: %s", ", ".join(changed))
         return config.model_copy(update={"a2a": config.a2a.model_copy(update=fixed), "data": old.data})
 
-    async def _hosts(self, config: EdgeConfig) -> dict[str, Hosted]:
-        """Every agent, open. Raises: ConfigError, with the problems of all of them."""
+    async def _hosts(self, config: EdgeConfig, optional: Set[str]) -> tuple[dict[str, Hosted], dict[str, str]]:
+        """Every agent, open, and why not, of those who may be left out.
+
+        Raises: ConfigError, with the problems of all of them.
+        """
         hosted: dict[str, Hosted] = {}
-        problems: list[str] = []
+        failed: dict[str, str] = {}
         try:
             for served in config.served():
+                name = served.target.name
                 try:
-                    hosted[served.target.name] = await self._host(served)
+                    hosted[name] = await self._host(served)
                 except ConfigError as exc:
-                    place = f"agents.{served.target.name}: " if len(config.agents) > 1 else ""
-                    problems += [place + problem for problem in exc.public.splitlines()]
+                    failed[name] = exc.public
+                except Exception:  # an agent's own code, which may raise anything
+                    if name not in optional:
+                        raise
+                    logger.exception("%s broke while it was opened", name)
+                    failed[name] = BROKE
+            check_failed(config, failed, optional)
         except BaseException:
             await self._close_new(hosted.values())
             raise
-        if problems:
-            await self._close_new(hosted.values())
-            raise ConfigError("\n".join(problems))
-        return hosted
+        return hosted, failed
 
     async def _host(self, served: Served) -> Hosted:
         kept = self._hosted.get(served.target.name)
@@ -239,9 +252,3 @@ class Edge:
         self._leaving.discard(leaving)
         if not leaving.cancelled() and (error := leaving.exception()):
             logger.error("an agent could not be closed properly", exc_info=error)
-
-
-def _moved_into(config: EdgeConfig) -> AbstractContextManager[None]:
-    """While its agents are opened: at home in the project that is the target, if one is. Raises: ConfigError."""
-    project = config.a2a.project
-    return nullcontext() if project is None else read_project(project).moved_in()

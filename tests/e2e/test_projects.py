@@ -107,3 +107,39 @@ async def test_files_of_one_name_in_two_folders_are_each_served(tmp_path: Path) 
     with running_edge("--config", str(file), data=tmp_path / "data") as edge:
         async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
             assert [await says(http, f"/a2a/{name}", "?") for name in files] == ["one", "two"]
+
+
+UNFIT = {
+    "factory": "def graph(one, two, three):\n    pass\n",
+    "missing": "import nowhere_at_all\n",
+    "number": "graph = 1\n",
+}
+
+
+def project(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        write(folder / f"{name}_graph.py", text)
+    graphs = {name: f"./{name}_graph.py:graph" for name in files}
+    write(folder / "langgraph.json", json.dumps({"dependencies": ["."], "graphs": graphs}))
+
+
+async def test_graphs_that_cannot_be_served_are_left_out_and_said_so(tmp_path: Path) -> None:
+    project(tmp_path, **UNFIT, fit=GRAPH.format(imports="WORD = 'fit'"))
+    with running_edge("langgraph.json", data=tmp_path / "data", cwd=tmp_path) as edge:
+        edge.await_line("  stop  Ctrl-C")
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert await names(http) == ["fit"]
+            assert (await http.get("/.well-known/agent-card.json")).json()["name"] == "fit"
+            assert (await http.get("/a2a/number/.well-known/agent-card.json")).status_code == 404
+            assert await says(http, "/a2a", "?") == "fit"
+        log = edge.log.read_text()
+        for name in UNFIT:
+            assert f"langgraph.json: {name} is not served: The target" in log
+            assert f"  note  {name} is not served: The target" in log
+        assert "by default fit answers, not factory" in log
+
+
+def test_a_project_of_which_nothing_can_be_served_does_not_start(tmp_path: Path) -> None:
+    project(tmp_path, **UNFIT)
+    said = refused("langgraph.json", cwd=tmp_path)
+    assert all(f"agents.{name}: The target" in said for name in UNFIT)

@@ -1,6 +1,7 @@
 """What an edge serves can be exchanged while it runs, and nothing that goes on is lost by it."""
 
 import asyncio
+import json
 import logging
 import os
 import sys
@@ -18,6 +19,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.domain.profile import Introduction, Skill
 from llamon_agent.edge import Edge
+from llamon_agent.left_out import BROKE
 from llamon_agent.runs.ports import Agent
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -276,6 +278,56 @@ async def test_a_project_whose_graphs_cannot_be_opened_leaves_no_variable_behind
         assert await it.edge.reload(lambda: wrong) is None
     assert "LG_EDGE" not in os.environ
     assert sys.path == path
+
+
+def project_of(folder: Path, *more: str, **graphs: str) -> EdgeConfig:
+    """A langgraph.json with these graphs by their targets, and further agents as `config` takes them."""
+    file = folder / "langgraph.json"
+    file.write_text(json.dumps({"graphs": {name: f"m:{target}" for name, target in graphs.items()}}))
+    agents = {**{name: {"target": f"m:{target}"} for name, target in graphs.items()}, **config(*more).agents}
+    return EdgeConfig.model_validate({"a2a": {"target": str(file)}, "agents": agents})
+
+
+async def test_graphs_of_a_project_that_cannot_be_opened_are_left_out_with_their_reasons(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with running(project_of(tmp_path, a="wrong", b="two", c="broken"), two=ScriptedAgent(DONE)) as it:
+        assert await it.names() == ["b"]
+        assert (await it.send())["status"]["state"] == "completed"
+        assert (await it.http.get(f"/a2a/a/{CARD}")).status_code == 404
+        assert (await it.http.post("/a2a/c", content=b"{}")).status_code == 404
+        assert it.edge.left_out == {"a": "It is wrong.\nIt is wrong twice.", "c": BROKE}
+    assert [line.partition("langgraph.json: ")[2] for line in caplog.messages] == [
+        "",
+        "a is not served: It is wrong.",
+        "a is not served: It is wrong twice.",
+        f"c is not served: {BROKE}",
+        "by default b answers, not a",
+    ]
+    assert "a secret" in str(caplog.records[0].exc_info)
+
+
+async def test_a_graph_that_is_mended_is_served_after_a_reload_and_one_that_is_served_is_never_lost_by_one(
+    tmp_path: Path,
+) -> None:
+    async with running(project_of(tmp_path, a="wrong", b="two")) as it:
+        assert await it.edge.reload(lambda: project_of(tmp_path, a="one", b="two")) is not None
+        assert await it.names() == ["a", "b"]
+        assert it.edge.left_out == {}
+        assert await it.edge.reload(lambda: project_of(tmp_path, a="one", b="wrong", c="three")) is None
+        assert await it.names() == ["a", "b"]
+        assert await it.edge.reload(lambda: project_of(tmp_path, a="one", b="two", c="wrong")) is not None
+        assert (await it.names(), [*it.edge.left_out]) == (["a", "b"], ["c"])
+
+
+async def test_an_agent_beside_a_project_must_be_served(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\Aagents.a: It is wrong"):
+        async with running(project_of(tmp_path, "mine=wrong", a="wrong", b="two")):
+            pass
+    with pytest.raises(ConfigError, match=r"\AIt is wrong"):
+        async with running(project_of(tmp_path, a="wrong")):
+            pass
 
 
 async def test_at_the_start_a_wrong_agent_is_told_as_it_is() -> None:

@@ -11,6 +11,8 @@ from llamon_agent.cli.options import AsJson, Switch
 from llamon_agent.config import A2aConfig, Adapter, EdgeConfig
 from llamon_agent.config_loading import load_config
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.left_out import lines as left_out_lines
+from llamon_agent.left_out import without
 from llamon_agent.runs.ports import Target
 from llamon_agent.telemetry import set_up_logging
 
@@ -64,9 +66,9 @@ def serve(
     set_up_logging(loaded.logging.level, loaded.logging.format)
     from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
 
-    def ready(port: int) -> None:
+    def ready(port: int, left_out: Mapping[str, str]) -> None:
         if loaded.logging.format == "console":
-            print("\n".join(banner(loaded, port)), file=sys.stderr)
+            print("\n".join(banner(loaded, port, left_out)), file=sys.stderr)
 
     serve_until_stopped(loaded, lambda: load_config(file, flags), ready)
     return Exit.OK
@@ -98,19 +100,27 @@ def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def banner(config: EdgeConfig, port: int) -> list[str]:
+def banner(config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = None) -> list[str]:
     """What a person needs to know at the start: what is served, where, and how to talk to it."""
     host = config.a2a.listen.rpartition(":")[0]
     a2a = config.a2a.model_copy(update={"listen": f"{host}:{port}"})
-    lines = listing(config.model_copy(update={"a2a": a2a}))
+    lines = listing(config.model_copy(update={"a2a": a2a}), left_out)
     lines += [f"  talk  llamon chat {_origin(a2a)}", "  stop  Ctrl-C"]
     if not a2a.bearer_token and not is_loopback(a2a.host):
         lines.append("  note  anyone who reaches this port may call; set a2a.bearer_token to ask for a token")
     return lines
 
 
-def listing(config: EdgeConfig) -> list[str]:
-    """The agents, the default one first, and where each of them answers."""
+def listing(config: EdgeConfig, left_out: Mapping[str, str] | None = None) -> list[str]:
+    """The agents, the default one first, where each of them answers, and who is left out and why."""
+    left_out = left_out or {}
+    return [
+        *_agents(without(config, left_out.keys())),
+        *(f"  note  {line}" for line in left_out_lines(config, left_out)),
+    ]
+
+
+def _agents(config: EdgeConfig) -> list[str]:
     a2a = config.a2a
     if not a2a.enabled:
         return ["llamon listens to nobody: a2a.enabled is false"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from llamon_agent.app import Ready
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
 from llamon_agent.cli.serve import banner, default_file, listing
@@ -36,9 +37,9 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
     served: list[EdgeConfig] = []
     app = ModuleType("llamon_agent.app")
 
-    def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Callable[[int], None]) -> None:
+    def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
         served.append(config)
-        ready(config.a2a.port)
+        ready(config.a2a.port, {})
 
     app.__dict__["serve"] = listen
     monkeypatch.setitem(sys.modules, "llamon_agent.app", app)
@@ -197,3 +198,11 @@ def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest
 
 def test_an_edge_that_is_off_says_so() -> None:
     assert listing(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]
+
+
+def test_who_is_left_out_is_told_and_not_listed() -> None:
+    config = EdgeConfig.model_validate({"a2a": {"adapter": "echo"}, "agents": {"one": {}, "two": {}}})
+    told = banner(config, 1, {"one": "It is wrong."})
+    assert told[0] == "llamon serves two (echo)"
+    assert "  note  one is not served: It is wrong." in told
+    assert "  note  by default two answers, not one" in told
