@@ -78,8 +78,16 @@ class Hearing:
         return [words for one in artifacts for words in self._whole(one.artifact_id, words_of(one.parts))]
 
     def _update(self, update: ArtifactUpdate) -> list[Words | Note]:
+        if update.withdrawn:
+            return self._withdraw(update.artifact_id)
         before = self._said.get(update.artifact_id, "") if update.append else ""
         return self._whole(update.artifact_id, before + words_of(update.parts))
+
+    def _withdraw(self, artifact_id: str) -> list[Words | Note]:
+        """An artifact is none any more. A person has read it, so it is said."""
+        had = self._said.pop(artifact_id, "")
+        self.has_spoken = any(self._said.values())
+        return [Note("the agent took back what it had said")] if had else []
 
     def _whole(self, artifact_id: str, whole: str) -> list[Words | Note]:
         """An artifact is this now."""

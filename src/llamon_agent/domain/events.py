@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.domain.message import Metadata, Part
+from llamon_agent.domain.message import Metadata, Part, Text
 from llamon_agent.domain.task import Artifact, Task, TaskStatus
 
 
@@ -48,7 +48,7 @@ class Progress(_RunEvent, frozen=True, tag="progress"):
 
 
 class Delta(_RunEvent, frozen=True, tag="delta"):
-    """The next piece of the answer's text; `restart` drops what came before it in this run."""
+    """The next piece of the answer's text; `restart` drops what came before it in this run, also for an empty piece."""
 
     text: str
     restart: bool = False
@@ -93,7 +93,11 @@ class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
 
 
 class Complete(_RunEvent, frozen=True, tag="complete"):
-    """The run is done. `text` is the whole answer where the agent knows it; None: the deltas were the answer."""
+    """The run is done.
+
+    Shape: text is the whole answer where the agent knows it; None: the deltas were the answer; empty: there is none,
+           and what the deltas told is withdrawn.
+    """
 
     text: str | None = None
 
@@ -149,11 +153,16 @@ class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True):
     status: TaskStatus
 
 
+WITHDRAWN = "withdrawn"
+"""The key that marks a withdrawn artifact in its metadata."""
+
+
 class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact grew, or is whole.
 
     Shape: parts are this update's own parts; append says that they go behind what the artifact has; last says that the
            artifact is complete. `whole` is all of it so far, with its name; the last update has it at the latest.
+           `withdrawn` says that the artifact is no longer the task's, and that an empty text replaces it.
     Source: A2A 1.0 §4.2.2 (TaskArtifactUpdateEvent).
     """
 
@@ -163,6 +172,15 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     append: bool
     last: bool = False
     whole: Artifact | None = None
+    withdrawn: bool = False
+
+    @classmethod
+    def withdrawal(cls, artifact_id: str, seq: int) -> "ArtifactUpdate":
+        """Takes back all that was told of an artifact. Its metadata says so, and every dialect carries that."""
+        gone = Artifact(artifact_id=artifact_id, parts=(Text.of(""),), metadata={WITHDRAWN: True})
+        return cls(
+            seq=seq, artifact_id=artifact_id, parts=gone.parts, append=False, last=True, whole=gone, withdrawn=True
+        )
 
     @property
     def told(self) -> Artifact:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from a2a.types import a2a_pb2 as pb
 
-from llamon_agent.domain.events import Delta, Progress, SeedOutcome
+from llamon_agent.domain.events import WITHDRAWN, Delta, Progress, SeedOutcome
 from llamon_agent.domain.message import Part, Text, texts
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, TaskState
 from llamon_agent.outbound.replies import Answer, Begun
@@ -104,7 +104,11 @@ class Hearing:
             yield from self._update(Artifact(artifact_id=_REPLY, parts=parts), append=False)
 
     def _update(self, update: Artifact, append: bool) -> Iterator[Delta]:
-        """An artifact grew, or is this now."""
+        """An artifact grew, is this now, or is none any more."""
+        if (update.metadata or {}).get(WITHDRAWN) is True:
+            self._made.pop(update.artifact_id, None)
+            yield from self._tell()
+            return
         made = self._made.get(update.artifact_id)
         if made is None or not append:
             self._made[update.artifact_id] = _Made(update)

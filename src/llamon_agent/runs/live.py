@@ -54,6 +54,7 @@ class LiveTask:
         self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
         self._restarts = False  # whether the next text replaces what an earlier attempt has told
         self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
+        self._withdrawn: set[str] = set()  # the ids of answers that readers may have, though the task does not
         self._flush: asyncio.TimerHandle | None = None
         self._clock = clock
         self._new_id = new_id
@@ -75,6 +76,7 @@ class LiveTask:
     def replaced(self, task: Task) -> None:
         """Somebody else works on the task, and this is how far they are."""
         if task.seq > self.broadcast.seq:
+            self._withdrawn |= _ids(self.snapshot()) - _ids(task)
             self.task = task
             self.saved_seq = task.seq
             self._open = set() if task.is_settled else {artifact.artifact_id for artifact in task.artifacts}
@@ -118,9 +120,8 @@ class LiveTask:
         self._cancel_flush()
         marks = None if isinstance(outcome, Complete | Interrupt | Reply) else INCOMPLETE
         artifacts, updates = self.task.artifacts, list[Update]()
-        if (answer := self._answered(outcome, marks)) is not None:
-            whole, update = answer
-            artifacts = self._with_answer(whole)
+        if (update := self._answered(outcome, marks)) is not None:
+            artifacts = artifacts if update.whole is None or update.withdrawn else self._with_answer(update.whole)
             updates.append(update)
         closed = {each.artifact_id: _marked(each, marks) for each in artifacts if each.artifact_id in self._open}
         first = self.broadcast.seq + len(updates) + 1
@@ -145,29 +146,34 @@ class LiveTask:
             self._answer = Answer("")
             self._open.clear()
         for update in updates:
+            if isinstance(update, ArtifactUpdate) and update.withdrawn:
+                self._withdrawn.add(update.artifact_id)
             self.broadcast.publish(update)
 
     def catch_up(self) -> list[Update]:
-        """What a reader needs that fell out of the window: every artifact whole, and the status."""
+        """What a reader needs that fell out of the window: what is gone, every artifact whole, and the status."""
         now = self.snapshot()
         growing = {self._answer.artifact_id, *self._open}
+        gone = sorted(self._withdrawn - _ids(now))
         updates: list[Update] = [
-            _whole_update(artifact, now.seq, last=artifact.artifact_id not in growing) for artifact in now.artifacts
+            *[ArtifactUpdate.withdrawal(artifact_id, now.seq) for artifact_id in gone],
+            *[_whole_update(artifact, now.seq, last=artifact.artifact_id not in growing) for artifact in now.artifacts],
         ]
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
 
-    def _answered(self, outcome: Outcome, marks: Metadata | None) -> tuple[Artifact, ArtifactUpdate] | None:
-        """The whole answer, and what is still to be told of it; None where there is none."""
+    def _answered(self, outcome: Outcome, marks: Metadata | None) -> ArtifactUpdate | None:
+        """What is still to be told of the answer, with all of it; None where nothing was told and nothing is to be."""
         if isinstance(outcome, Reply):
             whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
-            return whole, _whole_update(whole, self.broadcast.seq + 1, last=True)
+            return _whole_update(whole, self.broadcast.seq + 1, last=True)
         final = outcome.text if isinstance(outcome, Complete) else None
         final = self._answer.text if final is None else sound(final)
         piece = self._answer.closing(final)
         if piece is None:
             return None
-        whole = self._artifact(final, metadata=marks)
-        return whole, self._update(piece, whole)
+        if not final:
+            return ArtifactUpdate.withdrawal(self._answer.artifact_id, self.broadcast.seq + 1)
+        return self._update(piece, self._artifact(final, metadata=marks))
 
     def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
         """The artifacts in the order in which readers heard of them."""
@@ -228,6 +234,10 @@ class LiveTask:
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
         self.task = msgspec.structs.replace(self.task, status=status)
         self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))
+
+
+def _ids(task: Task) -> set[str]:
+    return {artifact.artifact_id for artifact in task.artifacts}
 
 
 def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:

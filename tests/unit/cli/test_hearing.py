@@ -90,3 +90,15 @@ def test_however_a_text_is_cut_and_repeated_it_is_said_once(pieces: list[str], d
         if data.draw(st.booleans()):
             events.append(task("WORKING", so_far))
     assert hear(*events)[0] == so_far
+
+
+def test_a_text_that_is_withdrawn_is_no_answer_and_said_to_be_none() -> None:
+    words, notes, hearing = hear(piece("I think", append=False), withdrawn("a0"), withdrawn("a0"))
+    assert (words, notes) == ("I think", ["the agent took back what it had said"])
+    assert not hearing.has_spoken
+
+
+def withdrawn(artifact: str) -> Json:
+    event = piece("", append=False, last=True, artifact=artifact)
+    event["artifactUpdate"]["artifact"]["metadata"] = {"withdrawn": True}
+    return event

@@ -122,3 +122,13 @@ def test_whatever_comes_the_deltas_make_up_the_answer(pieces: list[tuple[str, bo
     assert said(events) == answer.text
     whole = ["".join(part.text for part in made.parts if isinstance(part, Text)) for made in answer.artifacts]
     assert answer.text == "\n\n".join(text for text in whole if text)
+
+
+def test_a_text_that_is_withdrawn_is_none_of_the_answer() -> None:
+    hearing = Hearing()
+    gone = piece("", append=False, last=True)
+    gone["artifactUpdate"]["artifact"]["metadata"] = {"withdrawn": True}
+    events = heard(hearing, piece("I think", append=False), gone, gone, piece("Sure", append=False, artifact="a1"))
+    assert events[1:] == [Delta(text="I think"), Delta(text="", restart=True), Delta(text="Sure")]
+    assert hearing.answer().text == "Sure"
+    assert hearing.answer().artifacts == (Artifact(artifact_id="a1", parts=(Text.of("Sure"),)),)

@@ -4,7 +4,7 @@ Google ADK keeps only the last artifact event that is not partial; a host withou
 Snapshots are the same in every mode: each artifact whole.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import StrEnum
 
 import msgspec
@@ -35,10 +35,16 @@ def decide_mode(mode: Artifacts, messages: Iterable[Message]) -> Artifacts:
     return Artifacts.WHOLE_LAST if is_adk else Artifacts.APPEND
 
 
-def present(update: ArtifactUpdate, mode: Artifacts) -> ArtifactUpdate | None:
-    """The update as this stream tells it; None: not at all."""
+def present(update: ArtifactUpdate, mode: Artifacts, seen: Container[str] = ()) -> ArtifactUpdate | None:
+    """The update as this stream tells it; None: not at all.
+
+    Shape: seen are the artifacts that a snapshot has shown to a reader which hears of no chunks: only those can be
+           withdrawn for it.
+    """
     if mode is Artifacts.APPEND:
         return update
+    if mode is Artifacts.SINGLE and update.withdrawn and update.artifact_id not in seen:
+        return None
     if update.last and update.whole is not None:
         return msgspec.structs.replace(update, parts=update.whole.parts, append=False)
     return None if mode is Artifacts.SINGLE else update

@@ -55,6 +55,7 @@ class Stream:
         self.extensions = extensions
         self._subscription = subscription
         self._manner = manner
+        self._seen: set[str] = set()  # the artifacts that a snapshot has shown
         self._broke = False
 
     def __aiter__(self) -> Self:
@@ -103,10 +104,11 @@ class Stream:
         """An event in the caller's dialect; None where this stream does not tell it."""
         task, write_event = self._subscription.task, self._manner.dialect.write_event
         if isinstance(event, ArtifactUpdate):
-            shown = present(event, self._manner.artifacts)
+            shown = present(event, self._manner.artifacts, self._seen)
             return None if shown is None else write_event(shown, task=task, final=False)
         final = self._subscription.is_last(event)
         if isinstance(event, Snapshot):
+            self._seen |= {artifact.artifact_id for artifact in event.task.artifacts}
             event = Snapshot(task=trim_history(event.task, self._manner.history_length))
         return write_event(event, task=task, final=final)
 

@@ -23,6 +23,24 @@ def test_a_mode_decides_how_an_answer_is_told(mode: Artifacts, told: list[Artifa
     assert [present(update, mode) for update in (DELTA, LAST)] == told
 
 
+GONE = ArtifactUpdate.withdrawal("a", 3)
+
+
+@pytest.mark.parametrize(
+    ("mode", "seen", "told"),
+    [
+        (Artifacts.APPEND, set(), GONE),
+        (Artifacts.WHOLE_LAST, set(), GONE),
+        (Artifacts.SINGLE, set(), None),
+        (Artifacts.SINGLE, {"a"}, GONE),
+    ],
+)
+def test_what_is_withdrawn_is_told_to_whoever_may_have_it(
+    mode: Artifacts, seen: set[str], told: ArtifactUpdate | None
+) -> None:
+    assert present(GONE, mode, seen) == told
+
+
 def message(metadata: Metadata | None) -> Message:
     return Message(message_id="m", role=Role.USER, parts=(Data(data=1), Text(text="hi", metadata=metadata)))
 

@@ -84,6 +84,40 @@ async def test_an_agents_mode_decides_how_its_artifacts_are_told(artifacts: Arti
     assert kinds(results)[-1] == "status-update final"
 
 
+WITHDRAWING: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete(text="")]
+
+
+@pytest.mark.parametrize("artifacts", [Artifacts.APPEND, Artifacts.WHOLE_LAST])
+async def test_a_text_that_is_no_answer_is_withdrawn(artifacts: Artifacts) -> None:
+    async with edge(WITHDRAWING, artifacts=artifacts) as it:
+        results = await results_of(await it.open("message/stream", message_03()))
+    update = results[-2]
+    assert (update["append"], update["lastChunk"]) == (False, True)
+    assert update["artifact"]["parts"] == [{"kind": "text", "text": ""}]
+    assert update["artifact"]["metadata"] == {"withdrawn": True}
+
+
+async def test_a_stream_without_chunks_hears_nothing_of_a_text_that_is_no_answer() -> None:
+    async with edge(WITHDRAWING, artifacts=Artifacts.SINGLE) as it:
+        results = await results_of(await it.open("message/stream", message_03()))
+    assert kinds(results) == ["task", "status-update final"]
+
+
+async def test_a_stream_without_chunks_takes_back_what_its_first_snapshot_has_shown() -> None:
+    gate = Gate()
+    script = [*WITHDRAWING[:2], gate, *WITHDRAWING[2:]]
+    async with edge(script, artifacts=Artifacts.SINGLE) as it, asyncio.timeout(5):
+        begun = await it.open("message/stream", message_03())
+        await gate.reached()
+        frames = await it.open("tasks/resubscribe", {"id": it.agent.turns[0].task_id})
+        gate.open()
+        results = await results_of(frames)
+        await chunks_of(begun)
+    assert results[0]["artifacts"]
+    assert results[1]["artifact"]["metadata"] == {"withdrawn": True}
+    assert kinds(results[2:]) == ["status-update final"]
+
+
 async def test_a_chunk_of_events_that_a_mode_does_not_tell_is_not_the_streams_end() -> None:
     gates = [Gate(), Gate()]
     script: list[Step] = [gates[0], Delta(text="Hel"), Delta(text="lo"), gates[1], Complete()]

@@ -20,7 +20,7 @@ from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
-from llamon_agent.inbound.a2a.push.telling import Event, Telling, task_after, tellings_of
+from llamon_agent.inbound.a2a.push.telling import Event, Telling, is_news, task_after, tellings_of
 from llamon_agent.runs.ports import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
@@ -113,8 +113,8 @@ class Delivery:
     async def _deliver(self, telling: Telling) -> None:
         """Tell it, or give it up."""
         event, task = telling.event, await self._task_at(telling.event)
-        self._task = task
-        if self._dialect.write_notification(event, task=task) is None:
+        told, self._task = self._task, task
+        if not is_news(event, told) or self._dialect.write_notification(event, task=task) is None:
             self._told_seq = max(self._told_seq, telling.seq)
             return
 

@@ -40,11 +40,23 @@ def task_after(task: Task, event: Event) -> Task:
             return event.task
         case StatusUpdate():
             return msgspec.structs.replace(task, status=event.status, seq=event.seq)
+        case ArtifactUpdate(withdrawn=True):
+            rest = tuple(each for each in task.artifacts if each.artifact_id != event.artifact_id)
+            return msgspec.structs.replace(task, artifacts=rest, seq=event.seq)
         case ArtifactUpdate():
             whole = event.whole or Artifact(artifact_id=event.artifact_id, parts=event.parts)
             kept = {artifact.artifact_id: artifact for artifact in task.artifacts} | {whole.artifact_id: whole}
             return msgspec.structs.replace(task, artifacts=tuple(kept.values()), seq=event.seq)
 
 
+def is_news(event: Event, told: Task | None) -> bool:
+    """Whether a webhook that knows the task as `told` learns anything: what it never had cannot be withdrawn for it."""
+    if not isinstance(event, ArtifactUpdate) or not event.withdrawn:
+        return True
+    return told is not None and any(each.artifact_id == event.artifact_id for each in told.artifacts)
+
+
 def _shown(event: Event) -> Event | None:
-    return present(event, Artifacts.SINGLE) if isinstance(event, ArtifactUpdate) else event
+    if not isinstance(event, ArtifactUpdate):
+        return event
+    return present(event, Artifacts.SINGLE, seen={event.artifact_id})

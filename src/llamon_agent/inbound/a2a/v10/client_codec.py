@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from llamon_agent.domain.errors import CallerError, LlamonError
-from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
+from llamon_agent.domain.events import WITHDRAWN, ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.task import Artifact, Task, TaskStatus
 from llamon_agent.inbound.a2a.params import read_params
@@ -123,6 +123,7 @@ def _artifact_update_in(update: schema.TaskArtifactUpdateEvent, seq: int) -> Art
         append=append,
         last=last,
         whole=artifact if last and not append else None,
+        withdrawn=(artifact.metadata or {}).get(WITHDRAWN) is True,
     )
 
 

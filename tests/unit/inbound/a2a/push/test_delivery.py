@@ -316,3 +316,9 @@ async def test_a_slow_hook_of_a_talkative_agent_still_hears_the_end() -> None:
         notes = [body["statusUpdate"]["status"] for body in told.hook.bodies[1:]]
         assert [note["message"]["parts"][0]["text"] for note in notes[:-1]] == [f"step {n}" for n in range(50)]
         assert notes[-1]["state"] == "TASK_STATE_COMPLETED"
+
+
+async def test_a_text_that_is_no_answer_is_not_told() -> None:
+    async with telling([Delta(text="Hel"), Delta(text="lo"), Complete(text="")]) as told:
+        await (await told.follow(await begun(told)))
+        assert states_10(told.hook.bodies) == ["task: working", "statusUpdate: completed"]

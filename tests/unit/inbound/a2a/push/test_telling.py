@@ -1,9 +1,11 @@
 """What a webhook is told, and what it is spared."""
 
+import msgspec
+
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.push.telling import Event, Telling, task_after, tellings_of
+from llamon_agent.inbound.a2a.push.telling import Event, Telling, is_news, task_after, tellings_of
 from llamon_agent.testing.store_contract import a_task
 
 
@@ -62,3 +64,12 @@ def test_the_task_follows_its_events() -> None:
     other = ArtifactUpdate(seq=5, artifact_id="b", parts=(Text.of("B"),), append=False)
     assert [each.artifact_id for each in task_after(grown, other).artifacts] == ["a", "b"]
     assert task_after(grown, Snapshot(task=before)) is before
+
+
+def test_what_is_withdrawn_is_news_only_to_who_had_it() -> None:
+    gone = ArtifactUpdate.withdrawal("a", 4)
+    had = msgspec.structs.replace(a_task(), artifacts=(an_artifact("x"), an_artifact("y", "b")))
+    assert told([gone]) == [(4, gone)]
+    assert [is_news(gone, task) for task in (had, a_task(), None)] == [True, False, False]
+    assert is_news(status(5), None)
+    assert task_after(had, gone).artifacts == (an_artifact("y", "b"),)
