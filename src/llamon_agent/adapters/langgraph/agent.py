@@ -136,9 +136,10 @@ class LangGraphAgent:
             async for event in events:
                 match event:
                     case Delta(text=text, restart=restart):
-                        yield f"\n\n{text}" if restart else text
+                        if text:
+                            yield f"\n\n{text}" if restart and said else text
                         said = text if restart else said + text
-                    case Complete(text=str() as whole) if whole != said:
+                    case Complete(text=str() as whole) if whole and whole != said:
                         yield f"\n\n{whole}" if said else whole
                     case Interrupt():
                         raise AgentError(_ASKS)
@@ -234,6 +235,10 @@ class LangGraphAgent:
             if plan.drops_pause:
                 with _agent_errors():
                     await thread.repair()
+            if past is not None:
+                with _agent_errors():
+                    for correction in await self._corrections(thread, self._speech(call, past)):
+                        yield correction
             yield plan.ending
             return
         if isinstance(plan, Finished):
@@ -241,7 +246,7 @@ class LangGraphAgent:
             for told in _ending_of(outcome_of_run(self._mapping, past.before_for(past.after), past.after), call):
                 yield told
             return
-        speech = Speech()
+        speech = self._speech(call, past)
         try:
             async with aclosing(thread.stream(plan.given)) as chunks:
                 async for chunk in chunks:
@@ -256,7 +261,8 @@ class LangGraphAgent:
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc
-            last = [ask((await self._read(thread)).questions, _NOT_THAT)]
+            questions = (await self._read(thread)).questions
+            last = [*await self._corrections(thread, speech), ask(questions, _NOT_THAT)]
         for final in last:
             yield final
 
@@ -273,12 +279,22 @@ class LangGraphAgent:
         """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
-            return [ask(state.questions)]
+            return [*await self._corrections(thread, speech), ask(state.questions)]
         if state.unfinished:
             raise _Unfinished
         if speech.interrupted:
             raise _NoMemory
         return list(_ending_of(outcome_of_run(self._mapping, speech.before, speech.after), call))
+
+    def _speech(self, call: Call, past: Past | None) -> Speech:
+        """The speech of a run. Which words of an answered question's run are whose, only its own attempt knows."""
+        speech = Speech(self._mapping.output_key, goes_on=past is not None and call.answer is None)
+        speech.before = past.before if past is not None else None
+        return speech
+
+    async def _corrections(self, thread: Thread, speech: Speech) -> Sequence[Delta]:
+        """What takes back, at a pause, the words that are not in the state."""
+        return speech.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
 
     async def _repair_after_stop(self, thread: Thread) -> None:
         """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
@@ -298,7 +314,7 @@ def _ending_of(outcome: Outcome, call: Call) -> Iterator[ArtifactMade | Complete
     if outcome.data is not msgspec.UNSET:
         artifact_id = f"{call.answer_id}-{STRUCTURED}"
         yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=outcome.data),), name=STRUCTURED))
-    yield Complete(text=outcome.text)
+    yield Complete(text=outcome.text or "")
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 Theory. A graph may hold many models, in parallel, in subgraphs, in front of and behind tools; which of their messages
 is the answer is only known at the end. So one message at a time is spoken as deltas; when another one takes over, its
-first delta restarts the text; and the end gives the whole answer from the graph's state, which corrects what was spoken
-by guess.
+first delta restarts the text. What counts is the graph's state: at the end it gives the whole answer, and at a pause
+the words that were spoken stand only if their message is in it.
 
 - A message takes over when the one before it has ended, or comes from the same task, which has then moved on.
 - One that starts while another is being spoken is passed over for good, so that two never interleave or take turns.
 - Only text is spoken. Thinking, tool calls, tool results and what humans said are not text of the answer.
+- A call for structured output is for the graph's code. With an output key all messages are: only what is under that
+  key is spoken, as soon as it is there.
 - What nodes and tools write to the stream writer is progress or an artifact, in words of ours; the rest is their own.
 """
 
@@ -20,6 +22,8 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from llamon_agent.adapters.artifacts import read_artifact
+from llamon_agent.adapters.langgraph.structured import is_structured
+from llamon_agent.adapters.langgraph.thread import messages_in
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 
@@ -41,15 +45,20 @@ class _Spoken:
 class Speech:
     """One run's speech; made for a run and thrown away with it.
 
-    Shape: `before` and `after` are the root graph's state at the run's start and so far; `interrupted` says that the
+    Shape: output_key is that of the state mapping; goes_on says that an earlier attempt at the run may have spoken,
+           too, of which nothing is known but what is in the state.
+           `before` and `after` are the root graph's state at the run's start and so far; `interrupted` says that the
            stream told of an interrupt, which a graph without a checkpointer cannot be asked about later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, output_key: str | None = None, *, goes_on: bool = False) -> None:
         self.before: Any = None
         self.after: Any = None
         self.interrupted = False
+        self._output_key = output_key
+        self._goes_on = goes_on
         self._now: _Spoken | None = None
+        self._said: dict[str | None, str] = {}  # what was spoken of each message, in order
         self._closed: set[str | None] = set()
         self._text = ""
         self._restart = False
@@ -60,24 +69,54 @@ class Speech:
         match mode:
             case "messages":
                 message, metadata = data
-                return self._message(message, metadata.get("langgraph_checkpoint_ns", ""))
+                if isinstance(message, ToolMessage):
+                    return _result_progress(message)
+                if self._output_key is None and not is_structured(metadata):
+                    return self._message(message, metadata.get("langgraph_checkpoint_ns", ""))
             case "values":
                 if not namespace:
-                    self._values(data)
+                    return self._values(data)
             case "tools":
                 return _tool_progress(data)
             case "custom":
                 return _written(data)
         return ()
 
-    def _values(self, values: Any) -> None:
-        self.before = values if self.before is None else self.before
-        self.after = values
-        self.interrupted = isinstance(values, dict) and "__interrupt__" in values
+    def at_pause(self, messages: Sequence[BaseMessage]) -> Sequence[Delta]:
+        """What corrects the text at a pause. Shape: messages are those of the state then."""
+        if self._output_key is not None:
+            return ()
+        text = self._standing(messages)
+        return (Delta(text=text, restart=True),) if text != self._text or self._goes_on else ()
 
-    def _message(self, message: BaseMessage, task: str) -> Sequence[Progress | Delta]:
-        if isinstance(message, ToolMessage):
-            return _result_progress(message)
+    def _standing(self, messages: Sequence[BaseMessage]) -> str:
+        """What the state has of the words; empty where it has none.
+
+        The last message that was spoken counts: by its id or, as a node may have made a new one of it, by its words.
+        """
+        known = {message.id: message.content for message in messages_in(self.before)}
+        added = [each for each in messages if isinstance(each, AIMessage) and known.get(each.id) != each.content]
+        texts = [(each.id, text) for each in reversed(added) if (text := str(each.text))]
+        for spoken_id, words in reversed(self._said.items()):
+            for message_id, text in texts:
+                if message_id == spoken_id or text == words:
+                    return text
+        return texts[0][1] if texts and self._goes_on else ""
+
+    def _values(self, values: Any) -> Sequence[Delta]:
+        before, self.after = self.after, values
+        self.before = values if self.before is None else self.before
+        self.interrupted = isinstance(values, dict) and "__interrupt__" in values
+        if self._output_key is None or before is None:
+            return ()
+        text = _text_under(self._output_key, values)
+        if text == _text_under(self._output_key, before) or not (text or self._text):
+            return ()
+        spoken = Delta(text=text, restart=bool(self._text))
+        self._text = text
+        return (spoken,)
+
+    def _message(self, message: BaseMessage, task: str) -> Sequence[Delta]:
         if not isinstance(message, AIMessage) or not self._takes_the_floor(message.id, task):
             return ()
         whole = not isinstance(message, AIMessageChunk)
@@ -104,12 +143,20 @@ class Speech:
 
     def _say(self, text: str, whole: bool) -> Sequence[Delta]:
         """A piece of the spoken message; a whole message that says what was just spoken is a copy of it."""
-        if not text or (whole and text == self._text):
+        if not text:
             return ()
-        delta = Delta(text=text, restart=self._restart)
-        self._text = text if self._restart else self._text + text
-        self._restart = False
-        return (delta,)
+        spoken = () if whole and text == self._text else (Delta(text=text, restart=self._restart),)
+        if spoken:
+            self._text = text if self._restart else self._text + text
+            self._restart = False
+        self._said[self._now.id if self._now else None] = self._text
+        return spoken
+
+
+def _text_under(key: str, values: Any) -> str:
+    """What a state holds under a key, if it is text."""
+    value = values.get(key) if isinstance(values, dict) else None
+    return str(value.text) if isinstance(value, BaseMessage) else value if isinstance(value, str) else ""
 
 
 def _tool_progress(data: Any) -> Sequence[Progress]:

@@ -10,7 +10,7 @@ breakpoint, have crashed, have lost its process, or have been written from outsi
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_f
 from llamon_agent.adapters.langgraph.history import mended
 from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
 from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
+from llamon_agent.adapters.langgraph.structured import StructuredOutput
 from llamon_agent.adapters.steps import with_its_steps
 from llamon_agent.domain.events import Question
 
@@ -98,13 +99,21 @@ class Thread:
         """
         chunks = self.graph.astream(
             given,
-            self.config,
+            {**self.config, "callbacks": [StructuredOutput()]},
             context=as_given(self.context),
             stream_mode=STREAM_MODES,
             subgraphs=True,
             durability="sync" if self.is_saved else None,
         )
         return with_its_steps(chunks)  # type: ignore[arg-type]
+
+    async def messages_at_pause(self) -> tuple[BaseMessage, ...]:
+        """The messages of the paused thread, and of the subgraphs it waits in, which are part of it once these end.
+
+        Shape: subgraphs are nodes of the graph; what a node or a tool calls in its own code is its own affair.
+        """
+        whole = await self.graph.aget_state(self.config, subgraphs=True)
+        return tuple(_messages_within(self.graph, whole))
 
     async def delete(self) -> None:
         """Delete all that is saved of it, its subgraphs' part too; a checkpointer that cannot delete keeps it."""
@@ -199,6 +208,14 @@ def messages_in(values: Any) -> tuple[BaseMessage, ...]:
     """The messages of a state; none where it keeps none."""
     found = values.get(MESSAGES) if isinstance(values, dict) else None
     return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
+
+
+def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMessage]:
+    yield from messages_in(snapshot.values)
+    for task in snapshot.tasks:
+        node = graph.nodes.get(task.name)
+        if node is not None and isinstance(node.bound, Pregel) and isinstance(task.state, StateSnapshot):
+            yield from _messages_within(node.bound, task.state)
 
 
 def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -159,13 +160,215 @@ async def test_a_model_whose_words_are_no_answer_is_corrected_at_the_end() -> No
     assert whole(await events_of(agent_of(node_graph(node)), turn("hi"))) == "16 letters"
 
 
-async def test_a_run_that_adds_no_message_leaves_the_words_that_were_heard() -> None:
+async def test_words_whose_message_does_not_get_into_the_state_are_no_answer() -> None:
     async def node(state: MessagesState) -> dict[str, Any]:
         await streaming("just said").ainvoke("x")
         return {}
 
     events = await events_of(agent_of(node_graph(node)), turn("hi"))
-    assert (spoken(events), whole(events)) == ("just said", None)
+    assert (spoken(events), whole(events)) == ("just said", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {
+            "ls_structured_output_format": {
+                "kwargs": {"method": "json_schema"},
+                "schema": {"title": "Route", "type": "object"},
+            }
+        },
+        {"response_format": {"type": "json_object"}},
+    ],
+    ids=["with_structured_output", "bound"],
+)
+async def test_a_call_for_structured_output_is_never_spoken(options: dict[str, Any]) -> None:
+    router, model = streaming('{"category": "secret"}'), streaming("Your bill is paid.")
+
+    async def route(state: MessagesState) -> dict[str, Any]:
+        await router.bind(**options).ainvoke("x")
+        return {}
+
+    async def answer(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke("x")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("route", route)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "route")
+    builder.add_edge("route", "answer")
+    events = await events_of(agent_of(builder.compile()), turn("hi"))
+    assert "secret" not in str(events)
+    assert (spoken(events), whole(events)) == ("Your bill is paid.", "Your bill is paid.")
+
+
+async def test_a_sub_agent_that_a_tool_calls_is_no_answer_unless_the_graph_says_so() -> None:
+    inner = create_agent(streaming("inner words"), [])
+
+    @tool
+    async def ask_expert() -> str:
+        """Ask."""
+        await inner.ainvoke({"messages": [HumanMessage("x")]})
+        return "done"
+
+    graph = tool_graph(plain(calling("ask_expert"), ""), [ask_expert])
+    events = await events_of(agent_of(graph), turn("hi"))
+    assert (spoken(events), whole(events)) == ("inner words", "")
+
+
+# -- words in front of a question
+
+
+async def ask(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [AIMessage(f"You said {interrupt('Sure?')}.")]}
+
+
+def asking_after(node: Any, saver: Saver | None = None, state: Any = MessagesState) -> Graph:
+    """A graph whose node is followed by a question."""
+    builder = StateGraph(state)
+    builder.add_node("first", node)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "ask")
+    return builder.compile(checkpointer=saver or InMemorySaver())
+
+
+def speaking(model: Any, keep: Any) -> Any:
+    """A node that calls a model and keeps of it what it likes."""
+
+    async def node(state: MessagesState) -> Any:
+        return {"messages": keep(await model.ainvoke("x"))}
+
+    return node
+
+
+KEPT = {
+    "the message": lambda said: [said],
+    "a new message": lambda said: [AIMessage(said.text)],
+    "a message in OpenAI's form": lambda said: [{"role": "assistant", "content": str(said.text)}],
+}
+
+
+@pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
+async def test_words_in_front_of_a_question_stand_if_they_are_in_the_state(keep: Any, saver: Saver) -> None:
+    agent = agent_of(asking_after(speaking(streaming("Let me ask."), keep), saver))
+    events = await events_of(agent, turn("hi"))
+    assert asked(events).questions
+    assert (spoken(events), len([event for event in events if isinstance(event, Delta)])) == ("Let me ask.", 3)
+    events = await events_of(agent, turn("yes", answers=True))
+    assert (spoken(events), whole(events)) == ("You said yes.", "You said yes.")
+
+
+async def test_words_in_front_of_a_question_that_are_not_in_the_state_are_taken_back(saver: Saver) -> None:
+    agent = agent_of(asking_after(speaking(streaming("secret route"), lambda said: []), saver))
+    events = await events_of(agent, turn("hi"))
+    assert isinstance(events[-1], Interrupt)
+    assert events[-2] == Delta(text="", restart=True)
+    assert whole(await events_of(agent, turn("yes", answers=True))) == "You said yes."
+
+
+async def test_a_message_that_is_changed_in_the_state_is_corrected_at_the_question() -> None:
+    def blot(said: AIMessage) -> list[AIMessage]:
+        return [AIMessage("***", id=said.id)]
+
+    events = await events_of(agent_of(asking_after(speaking(streaming("a secret"), blot))), turn("hi"))
+    assert (spoken(events), isinstance(events[-1], Interrupt)) == ("***", True)
+
+
+async def test_words_that_other_words_replaced_come_back_at_the_question_if_only_they_are_in_the_state() -> None:
+    model = streaming("The draft is ready.", "secret route")
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        said = await model.ainvoke("x")
+        await model.ainvoke("x")
+        return {"messages": [said]}
+
+    events = await events_of(agent_of(asking_after(node)), turn("hi"))
+    assert (spoken(events), isinstance(events[-1], Interrupt)) == ("The draft is ready.", True)
+
+
+async def test_an_old_message_with_the_same_words_keeps_nothing_at_the_question() -> None:
+    agent = agent_of(asking_after(speaking(streaming("yes", "yes"), lambda said: []), InMemorySaver()))
+    await agent.graph.aupdate_state(config_of(), {"messages": [HumanMessage("?"), AIMessage("yes")]}, as_node="ask")
+    events = await events_of(agent, turn("hi"))
+    assert (spoken(events), isinstance(events[-1], Interrupt)) == ("", True)
+
+
+async def test_words_of_a_branch_beside_a_question_stand(saver: Saver) -> None:
+    builder = StateGraph(MessagesState)
+    builder.add_node("one", speaking(streaming("from beside"), lambda said: [said]))
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "one")
+    builder.add_edge(START, "ask")
+    events = await events_of(agent_of(builder.compile(checkpointer=saver)), turn("hi"))
+    assert (spoken(events), isinstance(events[-1], Interrupt)) == ("from beside", True)
+
+
+async def test_words_in_front_of_the_question_of_a_subgraph_stand_and_those_of_a_graph_called_in_code_do_not(
+    saver: Saver,
+) -> None:
+    def inner() -> Graph:
+        return asking_after(speaking(streaming("from inside"), lambda said: [said]), True)  # type: ignore[arg-type]
+
+    called = inner()
+
+    async def call(state: MessagesState) -> Any:
+        return await called.ainvoke({"messages": []})
+
+    for graph, text in ((in_subgraph(inner(), saver), "from inside"), (node_graph(call, saver), "")):
+        events = await events_of(agent_of(graph), turn("hi", thread=text))
+        assert (spoken(events), isinstance(events[-1], Interrupt)) == (text, True)
+
+
+# -- an output key
+
+
+class Found(MessagesState):
+    found: Any
+
+
+def finding(*found: Any, ask_at_end: bool = False) -> LangGraphAgent:
+    """An agent whose nodes write these values, one after the other, and call a model each time."""
+    builder = StateGraph(Found)
+    names = [f"node{place}" for place in range(len(found))]
+    for name, value in zip(names, found, strict=True):
+
+        async def node(state: Found, value: Any = value) -> dict[str, Any]:
+            return {"messages": [await streaming("aloud").ainvoke("x")]} | ({} if value is None else {"found": value})
+
+        builder.add_node(name, node)
+    if ask_at_end:
+        builder.add_node("ask", ask)
+    steps = [START, *names, *(["ask"] if ask_at_end else [])]
+    for before, after in pairwise(steps):
+        builder.add_edge(before, after)
+    return agent_of(builder.compile(checkpointer=InMemorySaver()), mapping=StateMapping(output_key="found"))
+
+
+@pytest.mark.parametrize(
+    ("found", "told", "text"),
+    [
+        (["it", None], ["it"], "it"),
+        (["draft", "final"], ["draft", "final"], "final"),
+        ([AIMessage("said")], ["said"], "said"),
+        ([3], [], "3"),
+        (["draft", ""], ["draft", ""], ""),
+        ([None], [], ""),
+        ([""], [], ""),
+    ],
+)
+async def test_with_an_output_key_only_what_is_under_it_is_spoken(found: Any, told: list[str], text: str) -> None:
+    events = await events_of(finding(*found), turn("hi"))
+    assert [event.text for event in events if isinstance(event, Delta)] == told
+    assert whole(events) == text
+
+
+async def test_with_an_output_key_what_is_under_it_stands_at_a_question() -> None:
+    agent = finding("it", None, ask_at_end=True)
+    events = await events_of(agent, turn("hi"))
+    assert (spoken(events), isinstance(events[-1], Interrupt)) == ("it", True)
+    events = await events_of(agent, turn("yes", answers=True))
+    assert (spoken(events), whole(events)) == ("", "it")
 
 
 async def test_a_result_that_is_returned_directly_is_the_answer() -> None:
@@ -811,7 +1014,7 @@ async def test_stream_ends_with_an_answer_that_was_not_streamed() -> None:
     builder.add_node("node", node)
     builder.add_edge(START, "node")
     agent = agent_of(builder.compile(), mapping=StateMapping(output_key="found"))
-    assert "".join([piece async for piece in agent.stream("hi", thread_id="t")]) == "thinking aloud\n\n3"
+    assert "".join([piece async for piece in agent.stream("hi", thread_id="t")]) == "3"
 
 
 async def test_two_answers_of_which_the_graph_refuses_one_ask_for_that_one_again(saver: Saver) -> None:

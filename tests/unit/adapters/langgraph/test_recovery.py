@@ -20,9 +20,11 @@ from tests.unit.adapters.langgraph.scripted import (
     events_of,
     history,
     messages_of,
+    node_graph,
     plain,
     spoken,
     started,
+    streaming,
     turn,
     whole,
 )
@@ -31,7 +33,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Interrupt, SeedOutcome, Started
+from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt, SeedOutcome, Started
 from llamon_agent.domain.message import Metadata
 from llamon_agent.runs.decisions import question_out
 from llamon_agent.runs.ports import Turn
@@ -235,8 +237,28 @@ async def test_who_died_at_a_question_asks_it_and_nothing_runs(saver: Saver) -> 
     steps = Steps(ask="two")
     agent = agent_of(steps.graph(saver))
     pause = asked(await events_of(agent, turn("go")))
-    assert await events_of(agent, again(turn("go"))) == [Started(), pause]
+    assert await events_of(agent, again(turn("go"))) == [Started(), Delta(text="said one", restart=True), pause]
     assert steps.done == ["one"]
+
+
+async def test_who_died_at_a_question_takes_back_what_may_have_been_told_and_is_not_in_the_state(saver: Saver) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await streaming("secret").ainvoke("x")
+        return {"messages": [AIMessage(str(interrupt("sure?")))]}
+
+    agent = agent_of(node_graph(node, saver))
+    pause = asked(await events_of(agent, turn("go")))
+    assert await events_of(agent, again(turn("go"))) == [Started(), Delta(text="", restart=True), pause]
+
+
+async def test_who_died_at_the_end_of_a_run_without_an_answer_takes_back_what_may_have_been_told(saver: Saver) -> None:
+    async def node(state: MessagesState) -> dict[str, Any]:
+        await streaming("secret").ainvoke("x")
+        return {}
+
+    agent = agent_of(node_graph(node, saver))
+    await events_of(agent, turn("go"))
+    assert await events_of(agent, again(turn("go"))) == [Started(), Complete(text="")]
 
 
 @pytest.mark.parametrize("within", [False, True])
