@@ -92,7 +92,7 @@ async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> Asy
         if webhooks is not None:
             await webhooks.catch_up()
         if grpc is not None:
-            await stack.enter_async_context(grpc.serving(edge.door))
+            await stack.enter_async_context(grpc.serving(edge.door, runs.readiness.is_ready))
         yield edge
 
 
@@ -144,7 +144,8 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
 
             draining = grpc.draining if grpc else None
             started = partial(_tell_ready, ready, edge)
-            server = Server(edge, edge.runs, started, draining, drain_s=config.a2a.drain_s)
+            seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}
+            server = Server(edge, edge.runs, started, draining, **seconds)
             async with reloading_on_hangup(reload, server.stop):
                 with stopping_on_signals(server, _end_commands):
                     await server.serve(sockets=[listener])

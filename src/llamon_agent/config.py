@@ -120,6 +120,9 @@ class A2aConfig(Section):
     all that share a messageId, for callers that never use one twice."""
     drain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 6.0
     """How many seconds a stopping edge lets its runs finish, before it hands them to the next start or ends them."""
+    unready_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
+    """How many seconds a stopping edge goes on as before while /readyz says that it stops, so that a balancer sends it
+    nothing more. These come before `drain_s`."""
     trust_proxy: bool = False
     """Whether to believe X-Forwarded headers. Only behind a proxy that sets them itself."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20

@@ -23,8 +23,8 @@ _EXTENSION_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x2b\x2d-\x7e]+")
 _KEY_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _LARGEST_WHOLE = 2**53 - 1
 """Beyond it a JSON number is another one to some readers. Source: RFC 8259 §6."""
-_RESERVED_TREES = ("/.well-known", "/health")
-RESERVED_PATHS = ("/agents", "/health")
+_RESERVED_TREES = ("/.well-known", "/health", "/healthz", "/livez", "/readyz")
+RESERVED_PATHS = ("/agents", "/health", "/healthz", "/livez", "/readyz")
 """What the edge answers itself, beside the cards."""
 
 
@@ -45,7 +45,7 @@ def _rpc_path(value: str) -> str:
     path = value if value == "/" else value.rstrip("/")
     if not _PATH.fullmatch(path):
         raise Wrong("must be a plain URL path that starts with a slash, such as /a2a")
-    if path.startswith(_RESERVED_TREES):
+    if any(path == tree or path.startswith(f"{tree}/") for tree in _RESERVED_TREES):
         raise Wrong(f"must not lie under {' or '.join(_RESERVED_TREES)}, which the edge uses itself")
     return path
 

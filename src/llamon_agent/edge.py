@@ -171,7 +171,7 @@ class Edge:
         old = self._config
         if old is None:
             return config
-        fixed = {key: getattr(old.a2a, key) for key in ("enabled", "listen", "push", "grpc", "drain_s")}
+        fixed = {key: getattr(old.a2a, key) for key in ("enabled", "listen", "push", "grpc", "drain_s", "unready_s")}
         changed = [f"a2a.{key}" for key, value in fixed.items() if getattr(config.a2a, key) != value]
         if changed := [*changed, *(["data"] if config.data != old.data else [])]:
             logger.warning("changed, but only a restart can change it: %s", ", ".join(changed))

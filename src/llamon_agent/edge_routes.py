@@ -17,7 +17,8 @@ from llamon_agent.inbound.a2a.card_http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.card_site import Cards, CardSite, GrpcPort
 from llamon_agent.inbound.a2a.endpoint import Endpoint, Traits, Webhooks
 from llamon_agent.inbound.a2a.grpc.door import Door
-from llamon_agent.inbound.a2a.http import health_route, rpc_routes
+from llamon_agent.inbound.a2a.health_http import health_routes
+from llamon_agent.inbound.a2a.http import rpc_routes
 from llamon_agent.inbound.a2a.modes import Modes
 from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.presentation import Artifacts
@@ -104,7 +105,7 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
         for route in (*_calls(a2a, endpoint, admission, agent_path(a2a, name)), *own_cards.get(name, ()))
     ]
     routes = [
-        health_route(),
+        *health_routes(backing.runs.readiness.failing),
         *told,
         *of_agents,
         *_calls(a2a, main, admission, a2a.path),  # the last, for to it any first segment may be a tenant

@@ -35,10 +35,12 @@ class Server(uvicorn.Server):
         draining: Callable[[], Awaitable[None]] | None = None,
         *,
         drain_s: float = 6.0,
+        unready_s: float = 0.0,
     ) -> None:
         """`ready` is called with the port once it listens, `draining` before the runs are ended.
 
-        Units: drain_s is how many seconds these may take to finish.
+        Units: drain_s is how many seconds these may take to finish, unready_s for how many all goes on as before after
+               `draining`, so that nobody is sent here who would be refused.
         """
         super().__init__(
             uvicorn.Config(
@@ -58,6 +60,7 @@ class Server(uvicorn.Server):
         self._ready = ready
         self._draining = draining
         self.drain_s = drain_s
+        self._unready_s = unready_s
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,7 +68,8 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Stop gracefully."""
+        """Stop gracefully, and say so at once to who asks whether to send work here."""
+        self._runs.readiness.stop()
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -78,6 +82,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._draining is not None:
             await self._draining()
+        await asyncio.sleep(self._unready_s)
         await self._runs.drain(self.drain_s, stop_within_s=STOP_WITHIN_S)
         await super().shutdown(sockets)
 

@@ -9,6 +9,7 @@ import socket
 from http.client import HTTPResponse
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.e2e.conftest import Edge, connected, running_edge
 from tests.e2e.test_official_client import answer, saying, text_of, text_of_message
@@ -127,3 +128,43 @@ def test_an_offer_to_upgrade_is_passed_over_and_the_call_is_answered(edge: Edge,
         response = HTTPResponse(connection)
         response.begin()
         assert (response.status, b'"completed"' in response.read()) == (200, True)
+
+
+async def failing(http: httpx.AsyncClient) -> list[str]:
+    """What /readyz says."""
+    response = await http.get("/readyz")
+    assert response.status_code == (503 if "failing" in response.json() else 200)
+    return response.json().get("failing", [])  # type: ignore[no-any-return]
+
+
+async def test_an_edge_that_stops_is_not_ready_while_it_listens_and_lets_its_runs_finish(tmp_path: Path) -> None:
+    with running_edge("./examples/demo_agent.py:graph", data=tmp_path / "data") as edge:
+        async with (
+            asyncio.timeout(60),
+            connected(edge.url, "1.0", streaming=False) as client,
+            httpx.AsyncClient(base_url=edge.url) as http,
+        ):
+            assert await failing(http) == []
+            await in_background(client, "research whales", "c1")
+            edge.process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(edge.await_line, "stopping")
+            async with httpx.AsyncClient(base_url=edge.url) as newcomer:  # it still listens
+                assert await failing(newcomer) == ["stopping"]
+                assert (await newcomer.get("/livez")).status_code == 200
+        assert edge.process.wait(20) == 0
+
+
+async def test_an_edge_may_go_on_taking_work_until_its_balancer_has_seen_that_it_stops(tmp_path: Path) -> None:
+    env = {"LLAMON_A2A__UNREADY_S": "60"}
+    with running_edge("--adapter", "echo", data=tmp_path / "data", env=env) as edge:
+        async with (
+            asyncio.timeout(30),
+            connected(edge.url, "1.0", streaming=False) as client,
+            httpx.AsyncClient(base_url=edge.url) as http,
+        ):
+            edge.process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(edge.await_line, "stopping")
+            assert await failing(http) == ["stopping"]
+            assert text_of((await answer(client, saying("still there"))).artifacts) == "still there"
+        edge.process.send_signal(signal.SIGTERM)
+        assert edge.process.wait(3) == 128 + signal.SIGTERM

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from a2a.client import Client
 from a2a.types.a2a_pb2 import GetTaskRequest, SubscribeToTaskRequest, Task, TaskState
@@ -67,6 +68,9 @@ async def test_a_full_disk_is_told_ends_what_runs_and_is_over_without_a_restart(
                 for _ in range(3):
                     assert await is_refused(client, "hello")
                 assert await is_refused(client, "yes", task=asked.id)
+                async with httpx.AsyncClient(base_url=edge.url) as http:
+                    ready = await http.get("/readyz")
+                assert (ready.status_code, ready.json()["failing"]) == (503, ["store"])
                 assert await task(client, asked.id) == asked
                 edge.await_line("its end is tried again")
             *_, last = [event async for event in following]

@@ -29,7 +29,7 @@ from llamon_agent.config_data import DataConfig, PostgresConfig
 from llamon_agent.domain.errors import BackendError, ConfigError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
 from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Limits, Runtime, Target, TaskPage, TaskQuery
+from llamon_agent.runs.ports import Agent, Limits, Runtime, Store, Target, TaskPage, TaskQuery
 from llamon_agent.runs.service import RunService
 from llamon_agent.storage import Storage, open_storage
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
@@ -311,6 +311,36 @@ async def test_what_no_record_was_possible_of_is_not_working_after_a_restart(fol
         assert (await service.get(*MINE, run.task.id)).status.state is TaskState.FAILED
 
 
+async def is_reached(store: Store) -> bool:
+    try:
+        await store.reached()
+    except BackendError:
+        return False
+    return True
+
+
+async def test_a_task_file_is_reached_while_it_is_in_its_place(folder: Path, tasks: Path, caplog: Log) -> None:
+    async with open_storage(DataConfig(folder=folder)) as storage:
+        assert await is_reached(storage.store)
+        with away(tasks):
+            assert not await is_reached(storage.store)
+        assert await is_reached(storage.store)
+        spoil(tasks, first_page=0)
+        assert not await is_reached(storage.store)
+    assert errors(caplog) == []  # who asks is told, and may ask every second
+
+
+async def test_a_task_file_that_cannot_be_written_is_not_reached_until_it_was(folder: Path, tasks: Path) -> None:
+    async with open_storage(DataConfig(folder=folder)) as storage:
+        with closing(sqlite3.connect(tasks, isolation_level=None)) as other:
+            other.execute("begin exclusive")
+            with pytest.raises(BackendError):
+                await storage.store.renew(until_ms=now_ms() + 1000)
+            assert not await is_reached(storage.store)
+        await storage.store.renew(until_ms=now_ms() + 1000)
+        assert await is_reached(storage.store)
+
+
 # --- Postgres -----------------------------------------------------------------------------------------------------
 
 
@@ -355,6 +385,42 @@ async def test_a_database_that_takes_no_writes_is_told_once_and_used_again(
     told_of_it = [line for line in errors(caplog) if "it takes no writes; see why it is read-only" in line]
     assert told_of_it == [line for line in errors(caplog) if line.startswith("the database cannot be written")]
     assert len(told_of_it) == 1
+
+
+async def test_a_database_is_reached_while_it_is_there(
+    postgres: PostgresServer, own_store_url: str, caplog: Log
+) -> None:
+    async with open_storage(in_postgres(own_store_url)) as storage:
+        assert await is_reached(storage.store)
+        postgres.stop()
+        try:
+            assert not await is_reached(storage.store)
+        finally:
+            postgres.start()
+        assert await is_reached(storage.store)
+    assert errors(caplog) == []
+
+
+async def test_a_database_that_takes_no_writes_is_not_reached_until_it_does(
+    postgres: PostgresServer, own_store_url: str
+) -> None:
+    async with open_storage(in_postgres(own_store_url)) as storage:
+        for is_on in (True, False):
+            refuse_writes(postgres, own_store_url, on=is_on)
+            await renewed(storage.store, works=not is_on)
+            assert await is_reached(storage.store) is not is_on
+
+
+async def renewed(store: Store, *, works: bool) -> None:
+    """Write until it works or not; a connection that was ended may be found only then."""
+    while True:
+        try:
+            await store.renew(until_ms=now_ms() + 1000)
+            has_worked = True
+        except BackendError:
+            has_worked = False
+        if has_worked is works:
+            return
 
 
 async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_who_comes(

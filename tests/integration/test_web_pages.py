@@ -97,7 +97,7 @@ async def test_an_operation_by_http_is_refused_in_the_shape_of_its_version(
 
 
 @pytest.mark.parametrize("headers", STRANGERS)
-@pytest.mark.parametrize("path", ["/health", "/nothing", "/a2a/nobody/at/all"])
+@pytest.mark.parametrize("path", ["/health", "/readyz", "/nothing", "/a2a/nobody/at/all"])
 async def test_other_paths_are_refused_too(headers: Mapping[str, str], path: str) -> None:
     async with edge() as http:
         response = await http.get(path, headers=headers)

@@ -274,6 +274,10 @@ def test_a_flag_for_the_target_means_the_default_agent_and_no_other(load: Load) 
             "a2a: {adapter: echo, path: /}\nagents: {a: {}, health: {}}",
             "2: agents.health would answer at /health, which the edge uses itself; set another a2a.path",
         ),
+        (
+            "a2a: {adapter: echo, path: /}\nagents: {a: {}, readyz: {}}",
+            "2: agents.readyz would answer at /readyz, which the edge uses itself; set another a2a.path",
+        ),
     ],
 )
 def test_an_agent_that_cannot_be_reached_is_told(load: Load, text: str, problem: str) -> None:

@@ -34,7 +34,24 @@ FITS: list[tuple[Any, list[Any]]] = [
 ]
 FITS_NOT: list[tuple[Any, list[Any]]] = [
     (HostPort, ["", "8000", ":8000", "localhost", "h:65536", "h:-1", "::1:8000", "h o:1", "http://h:1", "h:1\n"]),
-    (RpcPath, ["", "a2a", "/a b", "/a?b", "/a//b", "/{x}", "/.well-known/a", "/health", "/a\n"]),
+    (
+        RpcPath,
+        [
+            "",
+            "a2a",
+            "/a b",
+            "/a?b",
+            "/a//b",
+            "/{x}",
+            "/.well-known/a",
+            "/health",
+            "/health/x",
+            "/healthz",
+            "/livez",
+            "/readyz",
+            "/a\n",
+        ],
+    ),
     (
         PublicUrl,
         ["", "agents.example.com", "ftp://h", "http://", "http://u@h", "http://h/?q", "http://h:x", "http://[::"],

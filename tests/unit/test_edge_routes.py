@@ -53,6 +53,13 @@ def test_an_agent_lives_below_the_default_path(path: str, expected: str) -> None
     assert agent_path(A2aConfig(path=path), "one") == expected
 
 
+async def test_probes_need_no_token() -> None:
+    async with site({"bearer_token": "t"}) as http:
+        for path, status in (("/livez", 200), ("/healthz", 200), ("/health", 200), ("/readyz", 503)):
+            assert (await http.get(path)).status_code == status
+        assert (await http.get("/readyz")).json()["failing"] == ["starting"]
+
+
 async def test_every_agent_goes_by_its_own_modes() -> None:
     picture = {"kind": "file", "file": {"bytes": "aGk=", "mimeType": "image/png"}}
     async with site(input_modes=["text/plain", "image/*"]) as http:

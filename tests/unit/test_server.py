@@ -141,3 +141,29 @@ async def test_a_stopping_server_says_so_before_its_runs_are_ended() -> None:
         async with asyncio.timeout(5):
             await server.serve(sockets=[listener])
     assert said == ["draining", "the runs end"]
+
+
+async def test_a_server_that_is_to_stop_is_not_ready_and_works_on_for_as_long_as_it_is_told() -> None:
+    said: list[object] = []
+    store = MemoryTaskStore()
+
+    async def draining() -> None:
+        said.append(await runs.readiness.failing())
+        began_s.append(asyncio.get_running_loop().time())
+
+    class Runs(RunService):
+        async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
+            said.append(asyncio.get_running_loop().time() - began_s[0] >= 0.05)
+            await super().drain(timeout_s, stop_within_s=stop_within_s)
+
+    def ready(_port: int) -> None:
+        server.stop()
+
+    began_s: list[float] = []
+    with listening("127.0.0.1", 0) as listener:
+        async with asyncio.timeout(5), Runs(store, {}, clock=lambda: 0, new_id=lambda: "id") as runs:
+            await runs.start()
+            assert await runs.readiness.is_ready()
+            server = Server(Starlette(), runs, ready, draining, unready_s=0.05)
+            await server.serve(sockets=[listener])
+    assert said[:2] == [("stopping",), True]

@@ -179,6 +179,14 @@ class TaskStore(Protocol):
         """Whether what it keeps outlives this process, so that another can go on."""
         ...
 
+    async def reached(self) -> None:
+        """Look whether calls would be answered now, as cheaply as can be found out; writes count by how the last one
+        did. Tells the log nothing.
+
+        Raises: BackendError: they would not.
+        """
+        ...
+
     async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
         """Keep a new task, and its key with it. With a turn, an unsettled one is held by `holder` now, in its first
         attempt.
@@ -320,7 +328,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     Shape: record_again_s are the pauses between the tries to record a run's end while the store is away;
            waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
            of a task's event log is kept for readers that fall behind or come back; lease_s is how long a process that
-           does not renew its lease is taken to be alive; max_attempts is how often a run is tried whose process died.
+           does not renew its lease is taken to be alive; max_attempts is how often a run is tried whose process died;
+           look_s is how long a look may take whether the store is there, and for how long its outcome holds.
     """
 
     cancel_grace_s: float = 10.0
@@ -330,6 +339,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     window_bytes: int = 1 << 20
     lease_s: float = 15.0
     max_attempts: int = 3
+    look_s: float = 1.0
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

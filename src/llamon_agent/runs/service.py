@@ -53,6 +53,7 @@ from llamon_agent.runs.ports import (
     TaskQuery,
     TaskStore,
 )
+from llamon_agent.runs.readiness import Readiness
 from llamon_agent.runs.recorder import Recorder, to_its_end
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.subscription import Subscription
@@ -95,6 +96,7 @@ class RunService:
         self._takeover = Takeover(store, self._recorder, self._under_way, self._limits, self._runtime_of)
         self._lease = Lease(store, self._takeover, self._under_way, clock=clock, lease_s=self._limits.lease_s)
         self._keeping: asyncio.Task[None] | None = None
+        self.readiness = Readiness(store.reached, look_s=self._limits.look_s)
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -104,6 +106,7 @@ class RunService:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.drain(0)
+        await self.readiness.close()
         await self._under_way.conductor.leave()
         await self._group.__aexit__(kind, exc, trace)
 
@@ -114,6 +117,7 @@ class RunService:
         await self._lease.renew()
         await self._lease.take_over()
         self._keeping = self._group.create_task(self._lease.keep())
+        self.readiness.started()
 
     async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
         """Take no more messages, let the runs finish for so long, then stop them; every stream ends.
@@ -122,6 +126,7 @@ class RunService:
 
         Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
         """
+        self.readiness.stop()
         self._under_way.conductor.closing = True
         self._elsewhere.close()
         await self._under_way.drain(timeout_s, stop_within_s=stop_within_s)

@@ -27,6 +27,9 @@ class MemoryTaskStore:
         ] = {}  # by owner, agent and key: the task's id
         self._closed = False
 
+    async def reached(self) -> None:
+        self._check_open()
+
     async def create(
         self,
         task: Task,

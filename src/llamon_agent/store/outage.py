@@ -26,6 +26,9 @@ class Outage:
         self._told_s = float("-inf")
         self._is_told = False
         self._failed = 0
+        self.is_on = False
+        """Whether the last use failed, of a thing that is away. One that failed and nobody knows why may be to blame
+        itself, so it does not count."""
 
     def failed(self, why: str | None, cause: BaseException) -> None:
         """It did not work. Shape: why is what is wrong and what helps; None where nobody knows."""
@@ -33,6 +36,7 @@ class Outage:
         if why is None:
             self._log.error("%s cannot be %s", self._what, self._does, exc_info=cause)
             return
+        self.is_on = True
         now_s = self._clock_s()
         if now_s - self._told_s >= _AGAIN_S:
             self._told_s, self._is_told = now_s, True
@@ -43,4 +47,4 @@ class Outage:
         """It works."""
         if self._is_told:
             self._log.info("%s can be %s again; failed meanwhile: %d", self._what, self._does, self._failed)
-        self._is_told, self._failed = False, 0
+        self._is_told, self._failed, self.is_on = False, 0, False

@@ -72,6 +72,13 @@ class PostgresTaskStore:
     def holder(self) -> str:
         return self._writer.holder
 
+    async def reached(self) -> None:
+        if self._closed:
+            raise BackendError()
+        with self._pool.access.looking():
+            async with asyncio.timeout(DEADLINE_S), self._pool.connection() as connection:
+                await connection.execute(_SQL["reached"])
+
     async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
         if not await self._writer.write("create", created_row(task, turn, key)):
             raise await self._why_not(task, key)

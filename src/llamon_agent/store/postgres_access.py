@@ -39,6 +39,16 @@ class PostgresAccess:
             yield
 
     @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Around a look whether it can be used, of which the log hears nothing. Raises: BackendError."""
+        if self.writes.is_on:
+            raise BackendError()
+        try:
+            yield
+        except (psycopg.Error, OSError) as exc:
+            raise BackendError() from exc
+
+    @contextmanager
     def writing(self) -> Iterator[None]:
         """Around a use that writes. Raises: BackendError, where the database is what fails."""
         with _used(self.writes):

@@ -90,6 +90,12 @@ class SqliteTaskStore:
     def holder(self) -> str:
         return self._holder
 
+    async def reached(self) -> None:
+        if self._closed:
+            raise BackendError()
+        with self._file.looking():
+            await asyncio.get_running_loop().run_in_executor(self._reader, self._look)
+
     async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
         row = {**self._columns(task, turn), "owner": task.owner, "agent": task.agent, "context_id": task.context_id}
         await self._write(_SQL["create"], row, task, key)
@@ -197,6 +203,11 @@ class SqliteTaskStore:
     def _let_go_of_reading(self) -> None:
         self._reader.shutdown()
         self._reading.close()
+
+    def _look(self) -> None:
+        """Raises: sqlite3.Error."""
+        self._file.check()
+        self._reading.execute(_SQL["reached"]).fetchone()
 
     async def _read(self, work: Callable[[], _T]) -> _T:
         if self._closed:

@@ -70,6 +70,16 @@ class SqliteFile:
             yield
 
     @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Around a look whether it can be used, of which the log hears nothing. Raises: BackendError."""
+        if self.writes.is_on:
+            raise BackendError()
+        try:
+            yield
+        except sqlite3.Error as exc:
+            raise BackendError() from exc
+
+    @contextmanager
     def writing(self) -> Iterator[None]:
         """Around a use that writes. Raises: BackendError, where the file is what fails."""
         with _used(self.writes):

@@ -134,6 +134,16 @@ class TaskStoreContract:
     def store(self) -> TaskStore:
         raise NotImplementedError("override the store fixture")
 
+    # reached
+
+    async def test_a_store_is_reached_while_it_is_open_whatever_is_in_it(self, store: TaskStore) -> None:
+        await store.reached()
+        await store.create(a_task())
+        await store.reached()
+        await store.close()
+        with pytest.raises(BackendError):
+            await store.reached()
+
     # create, get
 
     async def test_a_task_comes_back_as_it_went_in(self, store: TaskStore) -> None:

@@ -66,6 +66,18 @@ def test_what_nobody_knows_is_told_each_time_with_its_traceback(outage: Outage, 
     assert [record.exc_info and record.exc_info[1] for record in caplog.records] == [BROKEN] * 2
 
 
+def test_it_is_on_from_a_failure_that_is_known_until_it_works(outage: Outage) -> None:
+    told = [outage.is_on]
+    outage.failed(None, BROKEN)
+    told.append(outage.is_on)
+    for _ in range(2):  # also within the minute in which it is not told again
+        outage.failed("it is full", BROKEN)
+        told.append(outage.is_on)
+        outage.over()
+        told.append(outage.is_on)
+    assert told == [False, False, True, False, True, False]
+
+
 def test_the_causes_are_there_for_who_wants_them(outage: Outage, caplog: Log) -> None:
     caplog.set_level(logging.DEBUG, "llamon_agent.store.test")
     outage.failed("it is full", BROKEN)

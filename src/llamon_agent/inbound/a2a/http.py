@@ -5,8 +5,7 @@ Every JSON-RPC response, error or not, is HTTP 200. The other codes say that the
 
 from collections.abc import Sequence
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -35,15 +34,6 @@ def rpc_routes(endpoint: Endpoint, admission: Admission, *, path: str) -> Sequen
     rpc = RpcApp(endpoint, admission)
     path = path.rstrip("/")
     return [Route(rpc_path, rpc) for rpc_path in (path, path + "/") if rpc_path]
-
-
-def health_route() -> BaseRoute:
-    """Says that the process answers; one for all agents."""
-    return Route("/health", _health)
-
-
-async def _health(_request: Request) -> JSONResponse:
-    return JSONResponse({"status": "ok"})
 
 
 class RpcApp:

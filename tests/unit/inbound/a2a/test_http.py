@@ -18,7 +18,7 @@ from llamon_agent.inbound.a2a.admission import Admission, _raise_at_hang_up
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.card_http import card_routes
 from llamon_agent.inbound.a2a.card_site import Cards, CardSite
-from llamon_agent.inbound.a2a.http import RpcApp, health_route, rpc_routes
+from llamon_agent.inbound.a2a.http import RpcApp, rpc_routes
 from llamon_agent.inbound.a2a.sse import PING
 from llamon_agent.testing.scripted import Gate, Step
 
@@ -30,7 +30,7 @@ TOKENS = {"ann": "s3cret"}
 def app_of(it: Edge, *, tokens: dict[str, str] | None = None, path: str = "/a2a") -> Starlette:
     rpc_at_path = rpc_routes(it.endpoint, Admission(auth=Auth(tokens or {})), path=path)
     site = CardSite(profile=PROFILE, path=path, public_url=None, trusted=False, started_s=0.0)
-    return Starlette(routes=[*rpc_at_path, *card_routes(Cards(site), under=""), health_route()])
+    return Starlette(routes=[*rpc_at_path, *card_routes(Cards(site), under="")])
 
 
 @asynccontextmanager
@@ -94,11 +94,6 @@ async def test_other_methods_are_told_to_post(method: str) -> None:
     assert method == "HEAD" or "POST a JSON-RPC 2.0 request" in response.text
 
 
-async def test_health_is_ok() -> None:
-    async with edge() as it, client(app_of(it)) as http:
-        assert (await http.get("/health")).json() == {"status": "ok"}
-
-
 # The version.
 
 
@@ -150,9 +145,9 @@ async def test_a_refusal_says_what_is_wanted_in_json() -> None:
     assert response.json() == {"error": "A valid bearer token is required."}
 
 
-async def test_cards_and_health_need_no_token() -> None:
+async def test_cards_need_no_token() -> None:
     async with edge() as it, client(app_of(it, tokens=TOKENS)) as http:
-        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json", "/health"):
+        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json"):
             assert (await http.get(path)).status_code == 200
 
 

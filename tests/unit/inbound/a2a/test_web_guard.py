@@ -9,9 +9,13 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from llamon_agent.domain.errors import PermissionDenied
-from llamon_agent.inbound.a2a.http import health_route
+from llamon_agent.inbound.a2a.health_http import health_routes
 from llamon_agent.inbound.a2a.web_guard import WebGuard
 from llamon_agent.inbound.a2a.web_pages import known_hosts
+
+
+async def nothing_fails() -> tuple[str, ...]:
+    return ()
 
 
 async def card(request: Request) -> Response:
@@ -28,7 +32,7 @@ class Telling:
 
 
 PUBLIC = Route("/card", card)
-ROUTES = [PUBLIC, health_route(), Route("/calls/{name}", Telling())]
+ROUTES = [PUBLIC, *health_routes(nothing_fails), Route("/calls/{name}", Telling())]
 GUARD = WebGuard(ROUTES, public=[PUBLIC], known=known_hosts(listen="127.0.0.1", public_url=None, allowed=()))
 
 

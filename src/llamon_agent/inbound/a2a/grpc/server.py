@@ -2,20 +2,19 @@
 
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
 import msgspec
-from grpc_health.v1.health import OVERALL_HEALTH, SERVICE_NAME
-from grpc_health.v1.health import aio as health
-from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1.health import SERVICE_NAME
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.inbound.a2a.grpc.door import Door
+from llamon_agent.inbound.a2a.grpc.health import Health
 from llamon_agent.inbound.a2a.grpc.rim import Rim
 from llamon_agent.inbound.a2a.grpc.services import SERVICES
 from llamon_agent.private import warn_of_open_secret
@@ -42,32 +41,40 @@ class GrpcServer:
 
     def __init__(self, *, listen: str, tls: Tls | None = None, max_message_bytes: int) -> None:
         self._server = grpc.aio.server(options=_options(max_message_bytes))
-        self._health = health.HealthServicer()
+        self._health = Health([service.name for service in SERVICES])
         self.port = _bind(self._server, listen, tls)
         self._address = f"{listen.rpartition(':')[0]}:{self.port}"
 
     @asynccontextmanager
-    async def serving(self, door: Callable[[], Door]) -> AsyncIterator[None]:
-        """Answer calls while the context lasts; it can be entered once. Shape: door is asked anew for every call."""
+    async def serving(
+        self, door: Callable[[], Door], is_ready: Callable[[], Awaitable[bool]] | None = None
+    ) -> AsyncIterator[None]:
+        """Answer calls while the context lasts; it can be entered once.
+
+        Shape: door is asked anew for every call, and is_ready for the health that is told; None: it always is.
+        """
         rim = Rim(door)
         self._server.add_generic_rpc_handlers([rim.handler(service) for service in SERVICES])
         names = [service.name for service in SERVICES]
         add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection([*names, SERVICE_NAME, reflection.SERVICE_NAME], self._server)
-        for name in (OVERALL_HEALTH, *names):
-            await self._health.set(name, HealthCheckResponse.SERVING)
-        await self._server.start()
-        logger.info("gRPC on %s", self._address)
-        try:
-            yield
-        finally:
-            await self.draining()
-            await self._server.stop(_GRACE_S)
-            await rim.close()
+        async with self._health.following(is_ready or _always):
+            await self._server.start()
+            logger.info("gRPC on %s", self._address)
+            try:
+                yield
+            finally:
+                await self.draining()
+                await self._server.stop(_GRACE_S)
+                await rim.close()
 
     async def draining(self) -> None:
         """Say from now on that this server takes no more work, while it still answers."""
         await self._health.enter_graceful_shutdown()
+
+
+async def _always() -> bool:
+    return True
 
 
 def _options(max_message_bytes: int) -> Sequence[tuple[str, int]]:

@@ -2,6 +2,9 @@
 -- round trip, however many there are. No two rows of a group are of one task, and they come sorted by its id, so that two
 -- processes lock rows in one order.
 
+-- name: reached
+select 1 from llamon_task where id = '';
+
 -- name: create
 with new as (
     select *

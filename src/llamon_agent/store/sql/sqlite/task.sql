@@ -1,3 +1,6 @@
+-- name: reached
+select 1 from task where id = '';
+
 -- name: create
 insert into task (id, owner, agent, context_id, state, terminal, at_ms, seq, body, holder, attempt, turn)
 values (

@@ -1,7 +1,7 @@
 """An edge in memory behind a real gRPC server, and calls to it by the messages of both packages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -68,6 +68,7 @@ async def calling(
     tokens: dict[str, str] | None = None,
     errors: ErrorTable = "1.0.1",
     base_url: str = "http://edge",
+    is_ready: Callable[[], Awaitable[bool]] | None = None,
     **more: Any,
 ) -> AsyncIterator[Calling]:
     async with edge(*scripts, **more) as it:
@@ -77,7 +78,7 @@ async def calling(
         server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=MAX_MESSAGE_BYTES)
         async with (
             asyncio.timeout(20),
-            server.serving(lambda: door),
+            server.serving(lambda: door, is_ready),
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
             yield Calling(it, server, channel)

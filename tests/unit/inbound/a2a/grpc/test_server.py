@@ -100,6 +100,25 @@ async def test_health_says_serving_and_then_not(service: str) -> None:
         assert await health(it, service) == NOT_SERVING
 
 
+async def test_health_is_what_it_is_when_it_is_asked() -> None:
+    ready = asyncio.Event()
+    ready.set()
+
+    async def is_ready() -> bool:
+        return ready.is_set()
+
+    async with calling(is_ready=is_ready) as it:
+        watching = it.follow("/grpc.health.v1.Health/Watch", health_pb2.HealthCheckRequest(), HealthCheckResponse)
+        statuses = aiter(watching)
+        assert (await anext(statuses)).status == SERVING
+        for change, status in ((ready.clear, NOT_SERVING), (ready.set, SERVING)):
+            change()
+            assert await health(it, "lf.a2a.v1.A2AService") == status
+            assert (await anext(statuses)).status == status
+        await it.server.draining()
+        assert await health(it) == NOT_SERVING
+
+
 async def test_a_draining_server_still_answers() -> None:
     async with calling(ANSWER) as it:
         await it.server.draining()
