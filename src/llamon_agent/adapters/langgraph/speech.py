@@ -23,7 +23,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.langgraph.structured import is_structured
-from llamon_agent.adapters.langgraph.thread import messages_in
+from llamon_agent.adapters.langgraph.thread import said_in
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 
@@ -94,7 +94,7 @@ class Speech:
 
         The last message that was spoken counts: by its id or, as a node may have made a new one of it, by its words.
         """
-        known = {message.id: message.content for message in messages_in(self.before)}
+        known = {message.id: message.content for message in said_in(self.before)}
         added = [each for each in messages if isinstance(each, AIMessage) and known.get(each.id) != each.content]
         texts = [(each.id, text) for each in reversed(added) if (text := str(each.text))]
         for spoken_id, words in reversed(self._said.items()):

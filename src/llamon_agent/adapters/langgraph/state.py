@@ -13,7 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from llamon_agent.adapters.langgraph.content import files_in
 from llamon_agent.adapters.langgraph.interrupts import json_safe
-from llamon_agent.adapters.langgraph.thread import MESSAGES, Graph, messages_in
+from llamon_agent.adapters.langgraph.thread import MESSAGES, Graph, said_in
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.message import Raw, Url
 
@@ -106,10 +106,8 @@ def _answer(before: Any, after: Any) -> BaseMessage | None:
     If that one only called tools and the graph ended on a result (a tool with return_direct), the result is the answer,
     as everybody reads it off the last message.
     """
-    known = {message.id: message.content for message in messages_in(before)}
-    added = [
-        message for message in messages_in(after) if message.id not in known or known[message.id] != message.content
-    ]
+    known = {message.id: message.content for message in said_in(before)}
+    added = [message for message in said_in(after) if message.id not in known or known[message.id] != message.content]
     answer = next((message for message in reversed(added) if isinstance(message, AIMessage)), None)
     if isinstance(answer, AIMessage) and answer.tool_calls and not answer.text and isinstance(added[-1], ToolMessage):
         return added[-1]

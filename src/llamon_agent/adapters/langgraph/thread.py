@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
@@ -211,11 +211,34 @@ def messages_in(values: Any) -> tuple[BaseMessage, ...]:
 
 
 def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMessage]:
-    yield from messages_in(snapshot.values)
+    yield from said_in(snapshot.values)
     for task in snapshot.tasks:
         node = graph.nodes.get(task.name)
         if node is not None and isinstance(node.bound, Pregel) and isinstance(task.state, StateSnapshot):
             yield from _messages_within(node.bound, task.state)
+
+
+def said_in(values: Any) -> list[BaseMessage]:
+    """The messages of a state for reading, also those that a list without a reducer of messages keeps as they came.
+
+    Shape: such a one is a mapping or a pair, as LangChain takes them; its place is its id.
+    """
+    found = values.get(MESSAGES) if isinstance(values, dict) else None
+    if not isinstance(found, list):
+        return []
+    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
+
+
+def _message(value: Any, new_id: str) -> BaseMessage | None:
+    if isinstance(value, BaseMessage):
+        return value
+    if not isinstance(value, dict | tuple):
+        return None
+    try:
+        [message] = convert_to_messages([value])
+    except (ValueError, LookupError, TypeError, NotImplementedError):  # whatever else it is, it is no message
+        return None
+    return message if message.id else message.model_copy(update={"id": new_id})
 
 
 def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:

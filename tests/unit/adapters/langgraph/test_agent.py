@@ -1,6 +1,7 @@
 """The agent against real graphs: what a caller hears, and what stays in the thread. Field reports by number."""
 
 import asyncio
+import operator
 import threading
 from contextlib import aclosing
 from itertools import pairwise
@@ -214,6 +215,25 @@ async def test_a_sub_agent_that_a_tool_calls_is_no_answer_unless_the_graph_says_
     graph = tool_graph(plain(calling("ask_expert"), ""), [ask_expert])
     events = await events_of(agent_of(graph), turn("hi"))
     assert (spoken(events), whole(events)) == ("inner words", "")
+
+
+class PlainList(TypedDict):
+    messages: Annotated[list[Any], operator.add]
+
+
+@pytest.mark.parametrize("message", [{"role": "assistant", "content": "Hello."}, ("ai", "Hello.")], ids=type)
+async def test_a_message_that_a_plain_list_keeps_as_it_was_written_is_the_answer(message: Any) -> None:
+    async def node(state: PlainList) -> dict[str, Any]:
+        await streaming("Hello.").ainvoke("x")
+        return {"messages": [message]}
+
+    builder = StateGraph(PlainList)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    agent = agent_of(builder.compile(checkpointer=InMemorySaver()))
+    for task in ("1", "2"):
+        events = await events_of(agent, turn("hi", task=task))
+        assert (spoken(events), whole(events)) == ("Hello.", "Hello.")
 
 
 # -- words in front of a question

@@ -22,7 +22,7 @@ from tests.unit.adapters.langgraph.scripted import (
     tool_graph,
 )
 
-from llamon_agent.adapters.langgraph.thread import Graph, Thread, messages_in, subgraphs_of, thread_config
+from llamon_agent.adapters.langgraph.thread import Graph, Thread, messages_in, said_in, subgraphs_of, thread_config
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -268,3 +268,13 @@ def test_subgraphs_are_found_by_their_nodes_name() -> None:
     builder.add_node("inner", inner)
     builder.add_edge(START, "inner")
     assert subgraphs_of(builder.compile()) == [("inner", inner)]
+
+
+def test_messages_are_read_in_every_form_and_what_is_none_is_passed_over() -> None:
+    kept = [AIMessage("a", id="x"), {"role": "user", "content": "b"}, ("ai", "c"), 7, {"rows": 3}, ("what", "d"), "e"]
+    assert [(message.id, message.content) for message in said_in({"messages": kept})] == [
+        ("x", "a"),
+        ("1", "b"),
+        ("2", "c"),
+    ]
+    assert said_in({"messages": "text"}) == said_in(None) == []
