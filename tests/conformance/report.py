@@ -27,8 +27,8 @@ make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, of a git c
 
 The suite of 0.3 parses gRPC's address as a URL, where 0.3's clients dial `host:port`: it is run with
 `a2a.grpc.card_url: url`. See [configuration](configuration.md#grpc). The official kit at these versions cannot
-be given a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev); our own
-ask for it over every binding.
+be given a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev); our
+own ask for it over every binding.
 
 | kit | version | suite | transport | passed | failed | skipped | date |
 |---|---|---|---|---|---|---|---|
