@@ -21,6 +21,7 @@ from llamon_agent.containment import contained_task
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
 from llamon_agent.edge import Edge
+from llamon_agent.garbage import looked_for_less_often, settle
 from llamon_agent.inbound.a2a.card_site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
@@ -134,14 +135,17 @@ def serve(
 
 async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
     asyncio.get_running_loop().set_task_factory(contained_task)
-    with listening(config.a2a.host, config.a2a.port) as listener:
+    with listening(config.a2a.host, config.a2a.port) as listener, looked_for_less_often():
         grpc = _take_grpc_port(config)
         async with open_edge(config, grpc) as edge:
 
             async def reload() -> None:
                 if taken := await edge.reload(load):
                     set_up_logging(taken.logging.level, taken.logging.format)
+                    settle()
+                    edge.once_replaced_have_left(settle)
 
+            settle()
             draining = grpc.draining if grpc else None
             started = partial(_tell_ready, ready, edge)
             seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}

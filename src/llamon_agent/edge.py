@@ -166,6 +166,12 @@ class Edge:
         logger.info("the new configuration is taken: %s", ", ".join(self._hosted))
         return config
 
+    def once_replaced_have_left(self, then: Callable[[], None]) -> None:
+        """Call it as soon as the agents that were replaced are closed; they stay until their runs have ended."""
+        if self._leaving:
+            left = asyncio.gather(*self._leaving, return_exceptions=True)
+            left.add_done_callback(lambda _: then())
+
     def _within_process(self, config: EdgeConfig) -> EdgeConfig:
         """The configuration, but for what a process cannot change."""
         old = self._config

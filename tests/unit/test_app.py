@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import logging
 import uuid
 from contextlib import suppress
@@ -51,6 +52,12 @@ def test_the_web_server_has_no_log_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConfigError, match="taken"):
         serve(EdgeConfig(a2a=A2aConfig(adapter="echo"), data=DataConfig(ephemeral=True)))
     assert not any(logging.getLogger(name).handlers for name in names)
+
+
+async def test_an_edge_in_a_process_of_somebody_else_leaves_its_garbage_alone() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    async with open_edge(EdgeConfig(a2a=A2aConfig(adapter="echo"), data=DataConfig(ephemeral=True))):
+        assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 @pytest.mark.parametrize("target", ["many", "-1", "1.5"])

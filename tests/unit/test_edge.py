@@ -198,6 +198,18 @@ async def test_runs_go_on_with_the_agent_they_began_with_which_is_closed_behind_
     assert it.opening.closed == ["m:old", "m:new"]
 
 
+async def test_who_wants_to_know_is_told_when_the_agents_that_were_replaced_have_left() -> None:
+    gate, told = Gate(), asyncio.Event()
+    async with running(config("one=old"), old=ScriptedAgent([gate, *DONE])) as it:
+        await it.send(waits=False)
+        await gate.reached()
+        await it.edge.reload(lambda: config("one=new"))
+        it.edge.once_replaced_have_left(lambda: told.set() if it.opening.closed == ["m:old"] else None)
+        assert not told.is_set()
+        gate.open()
+        await told.wait()
+
+
 async def test_every_agent_is_closed_by_the_task_that_opened_it() -> None:
     async with running(config("one", "two")) as it:
         await it.edge.reload(lambda: config("two=three"))
