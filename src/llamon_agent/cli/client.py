@@ -23,12 +23,19 @@ from llamon_agent.inbound.a2a.v10.client_codec import (
     write_cancel_params,
     write_get_params,
 )
+from llamon_agent.reply_bounds import (
+    ACCEPT_ENCODING,
+    EVENT_STREAM,
+    MAX_REPLY_BYTES,
+    TooLarge,
+    Unpackable,
+    bounded,
+)
 
 _PATIENCE_S = 10.0
 _TIMEOUT = httpx2.Timeout(_PATIENCE_S, read=None)  # how long to wait for an answer is the command's to say
-_HEADERS = {"A2A-Version": "1.0", "User-Agent": "llamon"}
+_HEADERS = {"A2A-Version": "1.0", "User-Agent": "llamon", "Accept-Encoding": ACCEPT_ENCODING}
 _NO_CARD = (404, 405)  # the latter from a server for which all below its agent's path are calls
-_EVENT_STREAM = "text/event-stream"
 
 
 class _Fault(msgspec.Struct, frozen=True):
@@ -105,8 +112,8 @@ class Client:
 
     async def _stream(self, method: str, params: bytes) -> AsyncGenerator[bytes]:
         """A stream's results. An error before the first event comes as plain JSON. Source: A2A 1.0 §9.4.2."""
-        async with self._post(method, params, accept=_EVENT_STREAM) as response:
-            if _media_type(response) != _EVENT_STREAM:
+        async with self._post(method, params, accept=EVENT_STREAM) as response:
+            if _media_type(response) != EVENT_STREAM:
                 yield _result(await response.aread(), self.url)
                 return
             reader = sse.Reader()
@@ -162,9 +169,44 @@ def _http(address: Address, token: str | None) -> httpx2.AsyncClient:
             headers={**_HEADERS, **auth},
             timeout=_TIMEOUT,
             trust_env=not is_loopback(httpx2.URL(address.origin).host),
+            event_hooks={"response": [_bound]},
         )
     except (httpx2.InvalidURL, ValueError) as exc:
         raise Usage(f"{address.origin} is not an address that can be called; check its host and port.") from exc
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A response's body, of which no piece is too large."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        self._stream = response.stream
+        self._headers = response.headers.copy()
+        self._url = response.url
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Raises: NotA2A; and what the connection raises."""
+        pieces = bounded(self._stream, self._headers, max_bytes=MAX_REPLY_BYTES)
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        except TooLarge as exc:
+            raise NotA2A(
+                f"{self._url} sends more than {MAX_REPLY_BYTES >> 20} MiB at once, which is more than is taken; "
+                "the connection is closed."
+            ) from exc
+        except Unpackable as exc:
+            raise NotA2A(f"What {self._url} answers is packed in a way that was not asked for.") from exc
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have the body read through our bounds, before the client unpacks or collects any of it."""
+    response.stream = _BoundedStream(response)
+    response.headers.pop("Content-Encoding", None)
 
 
 async def _find_card(http: httpx2.AsyncClient, address: Address) -> bytes | None:

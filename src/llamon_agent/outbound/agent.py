@@ -27,6 +27,7 @@ from llamon_agent.outbound.hearing import Hearing
 from llamon_agent.outbound.history import Dialect, PastTurn, history_out
 from llamon_agent.outbound.replies import Answer, RemoteEvent, answer_parts
 from llamon_agent.outbound.wire import request_out
+from llamon_agent.reply_bounds import MAX_REPLY_BYTES
 
 
 class _Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,16 +44,25 @@ class RemoteAgent:
     """A remote agent at a URL. Holds no connection and may be shared by all, also by several event loops.
 
     Shape: url is what stands in front of the agent's `/.well-known/`, or its card's URL.
-    Units: timeout_s is how many seconds a call may take until its task is settled.
+    Units: timeout_s is how many seconds a call may take until its task is settled; max_reply_bytes is how large an
+           event may be, and an answer that is no stream.
     Raises: ConfigError.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout_s: float = 600.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 600.0,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+    ) -> None:
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ConfigError("The token for the remote agent holds characters that no HTTP header can carry.")
         self._address = Address(url)
         self._token = token
         self._timeout_s = timeout_s
+        self._max_reply_bytes = max_reply_bytes
         self._card: pb.AgentCard | None = None
 
     async def ask(
@@ -119,7 +129,10 @@ class RemoteAgent:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[Client, Dialect]]:
         """A connection of its own. The card is kept, and fetched anew once the agent was not what it says."""
-        async with open_http(self._address, self._token, timeout_s=self._timeout_s) as http:
+        opening = open_http(
+            self._address, self._token, timeout_s=self._timeout_s, max_reply_bytes=self._max_reply_bytes
+        )
+        async with opening as http:
             card = self._card = self._card or await fetch_card(http, self._address)
             try:
                 yield client_of(http, card), dialect_of(card.supported_interfaces[0])

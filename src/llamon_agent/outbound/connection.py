@@ -7,7 +7,8 @@ belongs to no event loop, and can still cancel when the call that made it is bei
 import functools
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
 
 import httpx
 import msgspec
@@ -35,8 +36,10 @@ from llamon_agent.outbound.errors import (
     RemoteError,
     TaskEnded,
     TimedOut,
+    TooMuch,
     Unreached,
 )
+from llamon_agent.reply_bounds import ACCEPT_ENCODING, MAX_REPLY_BYTES, TooLarge, Unpackable, bounded
 
 _CONNECT_S = 10.0
 
@@ -62,15 +65,18 @@ class _Refusal(msgspec.Struct):
 
 
 @asynccontextmanager
-async def open_http(address: Address, token: str | None, *, timeout_s: float) -> AsyncIterator[httpx.AsyncClient]:
+async def open_http(
+    address: Address, token: str | None, *, timeout_s: float, max_reply_bytes: int = MAX_REPLY_BYTES
+) -> AsyncIterator[httpx.AsyncClient]:
     """Redirects are not followed, so that a token stays where it was sent. A proxy is no way to one's own machine."""
-    headers = {"User-Agent": "llamon"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    headers = {"User-Agent": "llamon", "Accept-Encoding": ACCEPT_ENCODING}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx.AsyncClient(
         headers=headers,
         timeout=httpx.Timeout(_CONNECT_S, read=timeout_s),
         trust_env=not address.is_loopback,
         verify=_tls(),
-        event_hooks={"response": [_raise_busy]},
+        event_hooks={"response": [partial(_bound, max_bytes=max_reply_bytes), _raise_busy]},
     ) as http:
         yield http
 
@@ -143,6 +149,38 @@ def _error_of_status(status: int, exc: Exception) -> RemoteError:
     if isinstance(exc, A2AError) and not isinstance(exc, A2AClientError):
         return Refused(said=exc.message)
     return Unreached() if status >= 500 or status == 429 else NotA2A()
+
+
+class _BoundedStream(httpx.AsyncByteStream):
+    """A response's body, of which no piece is too large."""
+
+    def __init__(self, response: httpx.Response, max_bytes: int) -> None:
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._stream = response.stream
+        self._headers = response.headers.copy()
+        self._max_bytes = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Raises: TooMuch, NotA2A; and what the connection raises."""
+        pieces = bounded(self._stream, self._headers, max_bytes=self._max_bytes)
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        except TooLarge as exc:
+            raise TooMuch from exc
+        except Unpackable as exc:
+            raise NotA2A("The remote agent's answer is packed in a way that we cannot read.") from exc
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx.Response, *, max_bytes: int) -> None:
+    """Have the body read through our bounds, before the client unpacks or collects any of it."""
+    response.stream = _BoundedStream(response, max_bytes)
+    response.headers.pop("Content-Encoding", None)
+    response.encoding = "utf-8"  # all of A2A is; a charset could name one that unpacks, such as bz2
 
 
 async def _raise_busy(response: httpx.Response) -> None:

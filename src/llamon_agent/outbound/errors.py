@@ -52,6 +52,12 @@ class NotA2A(RemoteError):
     public = "What answers in the remote agent's place does not speak A2A as we do."
 
 
+class TooMuch(RemoteError):
+    """An event or a body of the remote agent is larger than we take; the connection was closed."""
+
+    public = "The remote agent sent more at once than is taken from it."
+
+
 class Unkept(RemoteError):
     """The remote agent asks, and there is nothing here to keep the question in."""
 

@@ -44,6 +44,7 @@ from llamon_agent.outbound.errors import (
 )
 from llamon_agent.outbound.replies import Answer, Begun, RemoteEvent
 from llamon_agent.outbound.voice import Voice
+from llamon_agent.reply_bounds import MAX_REPLY_BYTES
 
 _CANCEL_S = 5.0
 """How long a run that is being cancelled waits for the remote agent to cancel too."""
@@ -74,16 +75,16 @@ class _State(_Conversation, total=False):
 
 
 def remote_agent_node(
-    url: str, *, token: str | None = None, timeout_s: float = 600.0
+    url: str, *, token: str | None = None, timeout_s: float = 600.0, max_reply_bytes: int = MAX_REPLY_BYTES
 ) -> CompiledStateGraph[_State, None, _Conversation, _Conversation]:
     """A node for `StateGraph.add_node` that asks the A2A agent at the URL.
 
     Shape:  takes the last human message of `messages`, with those before it as history, and appends the remote agent's
             answer to them. Async graphs only.
-    Units:  timeout_s is how many seconds the remote agent may take.
+    Units:  timeout_s is how many seconds the remote agent may take, max_reply_bytes how large one event of its may be.
     Raises: ConfigError; and as a node RemoteError.
     """
-    steps = _Steps(RemoteAgent(url, token=token, timeout_s=timeout_s))
+    steps = _Steps(RemoteAgent(url, token=token, timeout_s=timeout_s, max_reply_bytes=max_reply_bytes))
     graph = StateGraph(_State, input_schema=_Conversation, output_schema=_Conversation)
     graph.add_node("send", steps.send)
     graph.add_node("ask", _ask)  # type: ignore[arg-type] # what it is sent is a question, not the state
