@@ -16,32 +16,34 @@ from typing import TYPE_CHECKING
 import uvicorn
 from starlette.applications import Starlette
 
-from llamon_agent.config import EdgeConfig, Served
-from llamon_agent.containment import contained_task
+from llamon_agent.config.edge import EdgeConfig, Served
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
-from llamon_agent.edge import Edge
-from llamon_agent.garbage import looked_for_less_often, settle
-from llamon_agent.inbound.a2a.card_site import GrpcPort
+from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks
-from llamon_agent.runs.ports import Agent, Limits, PushStore
-from llamon_agent.runs.retention import Housekeeper
+from llamon_agent.runs.housekeeping import Housekeeper
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
-from llamon_agent.server import (
+from llamon_agent.serving.edge import Edge
+from llamon_agent.serving.garbage import looked_for_less_often, settle
+from llamon_agent.serving.logs import set_up_logging
+from llamon_agent.serving.process import (
     Server,
+    contained_task,
     leaving_threads_behind,
     listening,
     reloading_on_hangup,
     stopping_on_signals,
 )
-from llamon_agent.storage import Storage, open_storage
-from llamon_agent.telemetry import set_up_logging
+from llamon_agent.serving.storage import Storage, open_storage
 
 if TYPE_CHECKING:
-    from llamon_agent.inbound.a2a.grpc.server import GrpcServer
+    from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +175,7 @@ def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
     if wanted.listen is None:
         return None
     try:
-        from llamon_agent.inbound.a2a.grpc.server import GrpcServer, Tls
+        from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer, Tls
     except ModuleNotFoundError as exc:
         raise ConfigError(
             "a2a.grpc.listen: gRPC needs packages that are not installed: install llamon-agent[grpc]."
@@ -203,7 +205,7 @@ async def _open(storage: Storage, served: Served, stack: AsyncExitStack) -> tupl
     if served.target.adapter not in ("langgraph", "model"):
         return agent, Introduction()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-    from llamon_agent.adapters.langgraph.introduction import introduce
+    from llamon_agent.adapters.langgraph.describe import introduce
 
     assert isinstance(agent, LangGraphAgent)
     return agent, introduce(agent.graph, served.target.target if served.target.adapter == "langgraph" else None)

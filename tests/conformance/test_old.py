@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.sites import Site, site
 from tests.unit.inbound.a2a.push.receiver import receiving
 
-from llamon_agent.inbound.a2a.sse import Reader
+from llamon_agent.wire.sse import Reader
 
 UNKNOWN = "unknown"
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.e2e.conftest import ROOT, reload, running_edge
 
 from llamon_agent.app import create_app, open_edge
-from llamon_agent.config import EdgeConfig
+from llamon_agent.config.edge import EdgeConfig
 
 GRAPH = '''
 """{doc}"""

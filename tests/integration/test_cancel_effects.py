@@ -20,11 +20,12 @@ from tests.unit.adapters.process.commands import agent_of, sh
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Agent, Limits, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits, RunRequest, Runtime, Target
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore

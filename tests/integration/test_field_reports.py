@@ -19,11 +19,13 @@ from typing_extensions import override
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
 from llamon_agent.domain.task import Task
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.rpc import answer_call
-from llamon_agent.runs.ports import IdempotencyKey, Runtime, Target, Turn
+from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Runtime, Target
+from llamon_agent.runs.ports.store import IdempotencyKey
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

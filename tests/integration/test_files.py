@@ -22,10 +22,10 @@ from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.rpc import answer_call
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

@@ -12,12 +12,13 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.runs.ports import Agent, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.service import RunService
+from llamon_agent.serving.logs import set_up_logging
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.telemetry import set_up_logging
 
 
 def break_down(prompt: str) -> str:

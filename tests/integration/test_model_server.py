@@ -47,7 +47,7 @@ from llamon_agent.domain.events import StatusUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.runs.ports import RunRequest, Runtime, Target
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

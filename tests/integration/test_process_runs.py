@@ -9,7 +9,8 @@ from tests.unit.adapters.process.commands import agent_of, children, sh
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Agent, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore

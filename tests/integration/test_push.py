@@ -11,9 +11,9 @@ from tests.unit.inbound.a2a.push.test_webhooks import Edge, edge, has_ended, sai
 from tests.unit.runs.serving import ASK, paused
 
 from llamon_agent.domain.events import Complete, Delta
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, Responses, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.rpc import Answer, Responses, answer_call
-from llamon_agent.inbound.a2a.streaming import Frames
 from llamon_agent.testing.scripted import Step
 
 SCRIPT: list[Step] = [Delta(text="Hi"), Complete()]

@@ -13,14 +13,14 @@ import msgspec
 import pytest
 from tests.unit.inbound.a2a.edges import call, frames_of, response_of, results_of
 
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.events import ArtifactMade, Cancelled, Complete, Delta, Error, NodeLost, RunEvent
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.rpc import answer_call
 from llamon_agent.runs.decisions import NODE_LOST
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

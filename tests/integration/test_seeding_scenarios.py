@@ -19,11 +19,11 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.langgraph.checkpoints import CheckpointKind, open_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import CheckpointKind, open_checkpoints
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.inbound.a2a.rpc import Answer, answer_call
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

@@ -24,14 +24,16 @@ from tests.unit.runs.serving import request, status_text
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.app import new_id, now_ms
-from llamon_agent.config import A2aConfig, EdgeConfig
-from llamon_agent.config_data import DataConfig, PostgresConfig
+from llamon_agent.config.data import DataConfig, PostgresConfig
+from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.errors import BackendError, ConfigError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
-from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Limits, Runtime, Store, Target, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
+from llamon_agent.runs.ports.store import Store
 from llamon_agent.runs.service import RunService
-from llamon_agent.storage import Storage, open_storage
+from llamon_agent.serving.storage import Storage, open_storage
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 Log = pytest.LogCaptureFixture

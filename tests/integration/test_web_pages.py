@@ -8,11 +8,11 @@ import grpc
 import httpx2
 import pytest
 from a2a.types import a2a_pb2 as new
+from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, OLD, details_of, old_saying, refusal, saying
 from tests.unit.inbound.a2a.edges import call, message_03
-from tests.unit.inbound.a2a.grpc.calling import NEW, OLD, details_of, old_saying, refusal, saying
 
 from llamon_agent.app import _take_grpc_port, open_edge
-from llamon_agent.config import EdgeConfig
+from llamon_agent.config.edge import EdgeConfig
 
 REBOUND = {"host": "evil.test:8000", "sec-fetch-site": "same-origin", "origin": "http://evil.test:8000"}
 STRANGERS: list[Mapping[str, str]] = [

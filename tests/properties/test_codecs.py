@@ -14,15 +14,16 @@ from tests.strategies import messages, params, without
 from llamon_agent.domain.errors import CallerError
 from llamon_agent.domain.message import Message, Raw, Role
 from llamon_agent.inbound.a2a.dialects import DIALECTS
-from llamon_agent.inbound.a2a.operations import Dialect, Operation
-from llamon_agent.inbound.a2a.params import read_base64, write_base64
-from llamon_agent.inbound.a2a.timestamp import read_timestamp, write_timestamp
-from llamon_agent.inbound.a2a.v03 import proto_schema, proto_values
-from llamon_agent.inbound.a2a.v03 import schema as schema03
-from llamon_agent.inbound.a2a.v03 import values as v03
-from llamon_agent.inbound.a2a.v03.proto_codec import V03_PROTO
-from llamon_agent.inbound.a2a.v10 import schema as schema10
-from llamon_agent.inbound.a2a.v10 import values as v10
+from llamon_agent.wire.operations import Dialect, Operation
+from llamon_agent.wire.params import read_base64, write_base64
+from llamon_agent.wire.timestamp import read_timestamp, write_timestamp
+from llamon_agent.wire.v03 import schema as schema03
+from llamon_agent.wire.v03 import values as v03
+from llamon_agent.wire.v03_proto import schema as proto_schema
+from llamon_agent.wire.v03_proto import values as proto_values
+from llamon_agent.wire.v03_proto.codec import V03_PROTO
+from llamon_agent.wire.v10 import schema as schema10
+from llamon_agent.wire.v10 import values as v10
 
 EVERY_DIALECT: tuple[Dialect, ...] = (*DIALECTS, V03_PROTO)
 

@@ -29,7 +29,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Interrupt, Rejected, Reply, RunEvent, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 
 ARTIFACT = {"artifact": {"name": "chart", "parts": [{"text": "x"}]}}
 PAST = history("my name is Ann", "hello Ann")

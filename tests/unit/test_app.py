@@ -9,12 +9,12 @@ import pytest
 
 from llamon_agent import app
 from llamon_agent.app import new_id, now_ms, open_edge, serve
-from llamon_agent.config import A2aConfig, EdgeConfig
-from llamon_agent.config_data import DataConfig, RetentionConfig
+from llamon_agent.config.data import DataConfig, RetentionConfig
+from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.errors import ConfigError, TaskNotFound
 from llamon_agent.domain.task import TaskState
-from llamon_agent.store.folder import TASKS_NAME
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.sqlite.folder import TASKS_NAME
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.store_contract import a_task
 
 

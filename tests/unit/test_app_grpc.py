@@ -8,14 +8,14 @@ import grpc
 import httpx2
 import pytest
 from a2a.types import a2a_pb2 as new
-from tests.unit.inbound.a2a.grpc.calling import NEW, refusal, saying, text_of
-from tests.unit.inbound.a2a.grpc.certificates import Authority
+from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, refusal, saying, text_of
+from tests.unit.inbound.a2a.bindings.grpc.certificates import Authority
 
 from llamon_agent.app import _take_grpc_port, create_app, open_edge
-from llamon_agent.config import EdgeConfig
-from llamon_agent.config_grpc import GrpcTlsConfig
+from llamon_agent.config.edge import EdgeConfig
+from llamon_agent.config.sections import GrpcTlsConfig
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.inbound.a2a.grpc.server import GrpcServer
+from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 
 
 def config_of(token: str | None = None, **grpc_keys: object) -> EdgeConfig:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 
 from llamon_agent.domain.events import NOT_SUPPORTED, AgentEvent, Complete, Delta, SeedOutcome, Started
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 
 class EchoAgent:

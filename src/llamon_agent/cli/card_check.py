@@ -14,7 +14,7 @@ import msgspec
 from llamon_agent.cli.client import fetch_public
 from llamon_agent.cli.exits import NotA2A, Usage
 from llamon_agent.cli.screen import one_line
-from llamon_agent.inbound.a2a.card_verification import Finding, Signature, Verdict, read_signatures, verify
+from llamon_agent.wire.cards.verification import Finding, Signature, Verdict, read_signatures, verify
 
 Jwk = Mapping[str, Any]
 

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from llamon_agent.cli.client import Client, Told, connect
+from llamon_agent.cli.conversation import listen, show, user_message
 from llamon_agent.cli.exits import Exit, NotA2A, Refused, Unreached
 from llamon_agent.cli.hearing import Hearing
 from llamon_agent.cli.options import Token
-from llamon_agent.cli.outcome import Outcome, outcome_of
 from llamon_agent.cli.questions import Asked, Choice, answer_parts, pick
+from llamon_agent.cli.report import Outcome, outcome_of
 from llamon_agent.cli.screen import Screen, complain
-from llamon_agent.cli.talk import listen, show, user_message
 from llamon_agent.domain.message import Part, Text
-from llamon_agent.inbound.a2a.v10.client_codec import write_send_params
+from llamon_agent.wire.v10.client_codec import write_send_params
 
 _PROMPT = "you> "
 

@@ -12,24 +12,24 @@ import msgspec
 
 from llamon_agent.cli.address import Address, Card, is_loopback, read_address, read_card, rpc_url
 from llamon_agent.cli.exits import NotA2A, Refused, Unreached, Usage
-from llamon_agent.cli.unreached import failure, refusal
+from llamon_agent.cli.failure_text import failure, refusal
 from llamon_agent.domain.events import Snapshot
-from llamon_agent.inbound.a2a import sse
-from llamon_agent.inbound.a2a.v10.client_codec import (
-    BadReply,
-    Heard,
-    read_event,
-    read_task,
-    write_cancel_params,
-    write_get_params,
-)
-from llamon_agent.reply_bounds import (
+from llamon_agent.outbound.reply_bounds import (
     ACCEPT_ENCODING,
     EVENT_STREAM,
     MAX_REPLY_BYTES,
     TooLarge,
     Unpackable,
     bounded,
+)
+from llamon_agent.wire import sse
+from llamon_agent.wire.v10.client_codec import (
+    BadReply,
+    Heard,
+    read_event,
+    read_task,
+    write_cancel_params,
+    write_get_params,
 )
 
 _PATIENCE_S = 10.0

@@ -8,10 +8,10 @@ from cyclopts import App
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.options import AsJson
 from llamon_agent.cli.screen import Screen, complain
-from llamon_agent.cli.stored import Place
+from llamon_agent.cli.store_admin import Place
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.inspection import StoreFacts
-from llamon_agent.storage import inspect_storage
+from llamon_agent.serving.storage import inspect_storage
 
 app = App(name="db", help="Look after the database of an edge.", help_format="plaintext")
 
@@ -42,7 +42,7 @@ def status(*, place: Place = _HERE, as_json: AsJson = False) -> int:
 @app.command
 def migrate(*, place: Place = _HERE) -> int:
     """Bring the schema to this version, as `llamon serve` does at its start."""
-    from llamon_agent.cli.upkeep import migrate_stored
+    from llamon_agent.cli.store_admin import migrate_stored
 
     data = place.found()
     asyncio.run(migrate_stored(data))

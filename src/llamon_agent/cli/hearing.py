@@ -11,7 +11,7 @@ import msgspec
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url, texts
 from llamon_agent.domain.task import TERMINAL, Artifact, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.v10.client_codec import Heard
+from llamon_agent.wire.v10.client_codec import Heard
 
 
 class Words(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ _ABOUT = "The A2A edge for agents: serve one, or talk to one."
 _COMMANDS = {
     "serve": ("llamon_agent.cli.serve:serve", "Serve an agent over A2A."),
     "send": ("llamon_agent.cli.send:send", "Send a message to an agent and print its answer."),
-    "get": ("llamon_agent.cli.get:get", "Show what has become of a task."),
+    "get": ("llamon_agent.cli.send:get", "Show what has become of a task."),
     "chat": ("llamon_agent.cli.chat:chat", "Talk with an agent."),
     "card": ("llamon_agent.cli.card:card", "Show an agent's card."),
     "tasks": ("llamon_agent.cli.tasks:app", "List, show, cancel, prune or export what an edge has stored."),

@@ -8,13 +8,13 @@ from typing import Any, Literal
 from llamon_agent.cli.address import is_loopback
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.options import AsJson, Switch
-from llamon_agent.config import A2aConfig, Adapter, EdgeConfig
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.edge import A2aConfig, Adapter, EdgeConfig
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.left_out import lines as left_out_lines
-from llamon_agent.left_out import without
-from llamon_agent.runs.ports import Target
-from llamon_agent.telemetry import set_up_logging
+from llamon_agent.runs.ports.run import Target
+from llamon_agent.serving.left_out import lines as left_out_lines
+from llamon_agent.serving.left_out import without
+from llamon_agent.serving.logs import set_up_logging
 
 DEFAULT_FILES = (Path("edge.yaml"), Path("configs/edge.yaml"))
 """Where the configuration is looked for, the first that exists."""

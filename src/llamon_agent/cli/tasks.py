@@ -15,15 +15,15 @@ from cyclopts.validators import Number
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.options import AsJson, Switch, Token
 from llamon_agent.cli.screen import Screen
-from llamon_agent.cli.stored import Place
+from llamon_agent.cli.store_admin import Place
 from llamon_agent.cli.task_tables import show_task, show_tasks, summary
+from llamon_agent.config.values import LIKE, read_duration_s
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
-from llamon_agent.durations import LIKE, read_duration_s
-from llamon_agent.inbound.a2a.timestamp import read_timestamp
-from llamon_agent.inbound.a2a.v10.codec import Dialect10
 from llamon_agent.runs.inspection import TaskFilter
-from llamon_agent.storage import inspect_storage
+from llamon_agent.serving.storage import inspect_storage
+from llamon_agent.wire.timestamp import read_timestamp
+from llamon_agent.wire.v10.codec import Dialect10
 
 app = App(name="tasks", help="Look after the tasks that an edge has stored.", help_format="plaintext")
 
@@ -140,7 +140,7 @@ def cancel(task: str, /, *, url: str | None = None, token: Token = None, place: 
     token
         The bearer token of the task's owner, for an edge that runs.
     """
-    from llamon_agent.cli.upkeep import cancel_at, cancel_stored  # slow, and not for who only looks
+    from llamon_agent.cli.store_admin import cancel_at, cancel_stored
 
     asyncio.run(cancel_stored(place.found(), task) if url is None else cancel_at(url, token, task))
     Screen().note(f"task {task} is canceled")
@@ -167,7 +167,7 @@ def prune(*, older_than: str, dry_run: Switch = False, place: Place = _HERE, as_
             tasks = stored.count(TaskFilter(states=tuple(TERMINAL), before_ms=before_ms))
         told, numbers = f"{_some(tasks, 'task')} would be forgotten", {"tasks": tasks}
     else:
-        from llamon_agent.cli.upkeep import prune_stored
+        from llamon_agent.cli.store_admin import prune_stored
 
         tasks, conversations = asyncio.run(prune_stored(data, before_ms=before_ms))
         told = f"forgotten: {_some(tasks, 'task')}, and {_some(conversations, 'conversation')}"

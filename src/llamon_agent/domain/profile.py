@@ -1,6 +1,7 @@
 """An agent's card before any dialect."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -99,3 +100,11 @@ def extended(profile: Profile) -> Profile:
         skills=tuple(skills.values()),
         documentation_url=addition.documentation_url or profile.documentation_url,
     )
+
+
+SigningAlgorithm = Literal["ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
+"""Those with a public key: whoever can verify a card by a shared secret can forge it, too."""
+
+
+Scheme = Literal["http", "https"]
+"""What an address of gRPC begins with that is told as a URL."""

@@ -119,3 +119,43 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def answer_text(artifacts: Sequence[Artifact]) -> str:
     """All text of the artifacts, in order, with nothing between."""
     return "".join(part.text for artifact in artifacts for part in artifact.parts if isinstance(part, Text))
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How long things are kept; None is forever.
+
+    Units: seconds; a task's since its end, a pause's since its question, a key's since it came.
+    """
+
+    tasks_s: float | None = None
+    paused_s: float | None = None
+    keys_s: float | None = None
+
+
+class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks to list.
+
+    Shape: only the owner's tasks of one agent; None filters nothing. `states` empty is any. `after` is the place of the
+           last task of the page before: (at_ms, id).
+    Units: changed_since_ms counts milliseconds since 1970 UTC, inclusive; limit counts tasks, from 1.
+    """
+
+    owner: str
+    agent: str
+    context_id: str | None = None
+    states: tuple[TaskState, ...] = ()
+    changed_since_ms: int | None = None
+    after: tuple[int, str] | None = None
+    limit: int = 50
+
+
+class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of the tasks that a query finds, newest status first (then by id, descending), and how many there are in
+    all.
+
+    Shape: total ignores `after` and `limit`; more says that tasks follow the last one of this page.
+    """
+
+    tasks: tuple[Task, ...]
+    total: int
+    more: bool

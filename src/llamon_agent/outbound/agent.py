@@ -26,8 +26,8 @@ from llamon_agent.outbound.errors import NobodyThere, NotA2A, Refused, TaskFaile
 from llamon_agent.outbound.hearing import Hearing
 from llamon_agent.outbound.history import Dialect, PastTurn, history_out
 from llamon_agent.outbound.replies import Answer, RemoteEvent, answer_parts
+from llamon_agent.outbound.reply_bounds import MAX_REPLY_BYTES
 from llamon_agent.outbound.wire import request_out
-from llamon_agent.reply_bounds import MAX_REPLY_BYTES
 
 
 class _Call(msgspec.Struct, frozen=True, kw_only=True):

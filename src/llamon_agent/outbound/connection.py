@@ -39,7 +39,7 @@ from llamon_agent.outbound.errors import (
     TooMuch,
     Unreached,
 )
-from llamon_agent.reply_bounds import ACCEPT_ENCODING, MAX_REPLY_BYTES, TooLarge, Unpackable, bounded
+from llamon_agent.outbound.reply_bounds import ACCEPT_ENCODING, MAX_REPLY_BYTES, TooLarge, Unpackable, bounded
 
 _CONNECT_S = 10.0
 

@@ -43,8 +43,8 @@ from llamon_agent.outbound.errors import (
     Unkept,
 )
 from llamon_agent.outbound.replies import Answer, Begun, RemoteEvent
+from llamon_agent.outbound.reply_bounds import MAX_REPLY_BYTES
 from llamon_agent.outbound.voice import Voice
-from llamon_agent.reply_bounds import MAX_REPLY_BYTES
 
 _CANCEL_S = 5.0
 """How long a run that is being cancelled waits for the remote agent to cancel too."""

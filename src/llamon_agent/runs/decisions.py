@@ -27,7 +27,8 @@ from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.ports import RunRequest, Target, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import RunRequest, Target
 
 NODE_LOST = "The node that was working on this task is gone."
 

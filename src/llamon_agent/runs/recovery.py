@@ -9,7 +9,9 @@ one says it again under the same artifact, in its place.
 import msgspec
 
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Abandoned, Runtime, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Runtime
+from llamon_agent.runs.ports.store import Abandoned
 
 RESTARTED = "The agent was restarted before it could finish."
 

@@ -11,8 +11,9 @@ from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
-from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import Runtime, Turn
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.subscription import Subscription
 
 

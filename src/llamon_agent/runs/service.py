@@ -26,7 +26,7 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
 )
 from llamon_agent.domain.events import Cancelled
-from llamon_agent.domain.task import Task, TaskState
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState
 from llamon_agent.runs.decisions import (
     Begin,
     Continue,
@@ -38,28 +38,18 @@ from llamon_agent.runs.decisions import (
     new_task,
     turn_of,
 )
-from llamon_agent.runs.elsewhere import Elsewhere
-from llamon_agent.runs.lease import Lease
-from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import (
-    Agent,
-    Clock,
-    IdempotencyKey,
-    Limits,
-    NewId,
-    RunRequest,
-    Runtime,
-    TaskPage,
-    TaskQuery,
-    TaskStore,
-)
+from llamon_agent.runs.housekeeping import Upkeep
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Clock, Limits, NewId, RunRequest, Runtime
+from llamon_agent.runs.ports.store import IdempotencyKey, TaskStore
 from llamon_agent.runs.readiness import Readiness
-from llamon_agent.runs.recorder import Recorder, to_its_end
+from llamon_agent.runs.registry import UnderWay
+from llamon_agent.runs.remote_tasks import Elsewhere
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.subscription import Subscription
-from llamon_agent.runs.takeover import Takeover, paused_in
-from llamon_agent.runs.under_way import UnderWay
-from llamon_agent.runs.upkeep import Upkeep
+from llamon_agent.runs.takeover import Lease, Takeover, paused_in
+from llamon_agent.runs.task_recorder import Recorder, to_its_end
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Self
 from llamon_agent.domain.errors import Gone
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
 from llamon_agent.domain.task import Task, TaskStatus
-from llamon_agent.runs.live import LiveTask
+from llamon_agent.runs.live_task import LiveTask
 
 
 class Subscription:

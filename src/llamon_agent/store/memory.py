@@ -6,8 +6,9 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 
 
 class MemoryTaskStore:

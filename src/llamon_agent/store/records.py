@@ -11,7 +11,8 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import Abandoned, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.store import Abandoned
 
 _read_task = msgspec.json.Decoder(Task).decode
 _read_turn = msgspec.json.Decoder(Turn).decode

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from llamon_agent.runs.ports import NewId
+from llamon_agent.runs.ports.run import NewId
 
 
 class HandClock:

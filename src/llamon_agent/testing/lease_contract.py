@@ -10,7 +10,7 @@ import pytest
 
 from llamon_agent.domain.errors import Conflict
 from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.ports import Abandoned, TaskStore
+from llamon_agent.runs.ports.store import Abandoned, TaskStore
 from llamon_agent.testing.store_contract import MINE, a_key, a_task, a_turn, conflicts, next_of
 
 _PATIENCE_S = 5

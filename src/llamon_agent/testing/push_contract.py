@@ -17,7 +17,7 @@ import pytest
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
-from llamon_agent.runs.ports import Store
+from llamon_agent.runs.ports.store import Store
 from llamon_agent.testing.store_contract import a_task, next_of
 
 _PATIENCE_S = 5

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Outcome, RunEvent
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 
 class Gate:

@@ -20,8 +20,9 @@ import pytest
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
-from llamon_agent.domain.task import TERMINAL, Artifact, Task, TaskState, TaskStatus
-from llamon_agent.runs.ports import IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, TaskStore, Turn
+from llamon_agent.domain.task import TERMINAL, Artifact, Task, TaskPage, TaskQuery, TaskState, TaskStatus
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.store import IdempotencyKey, Pruned, Remembered, TaskStore
 
 _PATIENCE_S = 5
 

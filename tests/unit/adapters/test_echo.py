@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llamon_agent.adapters.echo import EchoAgent
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, SeedOutcome, Started
 from llamon_agent.domain.message import Message, Role
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 
 async def said(agent: EchoAgent, prompt: str, history_received: int = 0) -> list[AgentEvent]:

@@ -10,8 +10,8 @@ from tests.unit.cli.conftest import CARD, Agent
 from llamon_agent.cli.card_check import Checked, check_line
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.inbound.a2a.card_signing import Signer, SigningKey
-from llamon_agent.inbound.a2a.card_verification import Finding
+from llamon_agent.wire.cards.signing import Signer, SigningKey
+from llamon_agent.wire.cards.verification import Finding
 
 Capture = pytest.CaptureFixture[str]
 

@@ -7,7 +7,7 @@ import pytest
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.config_loading import write_schema
+from llamon_agent.config.load import write_schema
 
 Capture = pytest.CaptureFixture[str]
 

@@ -11,7 +11,7 @@ from tests.unit.cli.test_tasks import keep, some
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.store.folder import TASKS_NAME, own_folder
+from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
 from llamon_agent.store.statements import load_migrations
 
 Capture = pytest.CaptureFixture[str]

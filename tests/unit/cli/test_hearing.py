@@ -7,7 +7,7 @@ from tests.unit.cli.conftest import Json, message, piece, status_update, task
 from llamon_agent.cli.hearing import Hearing, Note, Words, words_of
 from llamon_agent.domain.message import Data, Raw, Text, Url
 from llamon_agent.domain.task import TaskState
-from llamon_agent.inbound.a2a.v10.client_codec import read_event
+from llamon_agent.wire.v10.client_codec import read_event
 
 
 def hear(*events: Json) -> tuple[str, list[str], Hearing]:

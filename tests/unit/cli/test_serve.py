@@ -13,8 +13,8 @@ from llamon_agent.app import Ready
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
 from llamon_agent.cli.serve import banner, default_file, listing
-from llamon_agent.config import EdgeConfig
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.edge import EdgeConfig
+from llamon_agent.config.load import load_config
 
 Capture = pytest.CaptureFixture[str]
 Serve = Callable[..., EdgeConfig]

@@ -16,8 +16,8 @@ from llamon_agent.cli.main import main
 from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.store.folder import TASKS_NAME, own_folder
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.store_contract import a_task, a_turn
 
 Capture = pytest.CaptureFixture[str]

@@ -7,10 +7,10 @@ import pytest
 from tests.model_server import ModelServer, answer, model_server, tool_call
 
 from llamon_agent.app import open_edge
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.runs.service import RunService
 
 ROOT = Path(__file__).parents[3]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.run import Run
 from llamon_agent.testing.clock import HandClock, counting_ids
 

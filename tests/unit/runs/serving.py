@@ -10,7 +10,9 @@ from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Interrupt, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Artifact, Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, IdempotencyKey, Limits, RunRequest, Runtime, Store, Target, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
+from llamon_agent.runs.ports.run import Limits, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.store import IdempotencyKey, Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.store.memory import MemoryTaskStore

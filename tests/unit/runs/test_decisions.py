@@ -38,7 +38,7 @@ from llamon_agent.runs.decisions import (
     new_task,
     turn_of,
 )
-from llamon_agent.runs.ports import RunRequest, Target
+from llamon_agent.runs.ports.run import RunRequest, Target
 
 
 def message(text: str = "hi") -> Message:

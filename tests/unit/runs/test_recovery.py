@@ -4,7 +4,8 @@ from tests.unit.runs.living import task_of, turn_of
 
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState
-from llamon_agent.runs.ports import Abandoned, Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
+from llamon_agent.runs.ports.store import Abandoned
 from llamon_agent.runs.recovery import RESTARTED, Again, GiveUp, cut_off, decide_recovery, in_order, resumed
 from llamon_agent.testing.scripted import ScriptedAgent
 

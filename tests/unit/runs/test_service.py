@@ -19,7 +19,8 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState, answer_text
-from llamon_agent.runs.ports import Limits, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 

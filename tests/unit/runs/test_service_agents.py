@@ -8,7 +8,8 @@ from tests.unit.runs.serving import ASK, ask, heard, paused, rebuilt, request, s
 from llamon_agent.domain.errors import AgentIsGone
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 

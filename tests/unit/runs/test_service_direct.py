@@ -20,11 +20,13 @@ from llamon_agent.domain.events import (
     Started,
 )
 from llamon_agent.domain.message import Data, Message, Role, Text
-from llamon_agent.domain.task import Artifact, Task, TaskState
-from llamon_agent.runs.conductor import AGENT_BROKE
-from llamon_agent.runs.ports import IdempotencyKey, Limits, TaskQuery, Turn
+from llamon_agent.domain.task import Artifact, Task, TaskQuery, TaskState
+from llamon_agent.runs.driver import AGENT_BROKE
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.ports.store import IdempotencyKey
+from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.service import RunService
-from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 

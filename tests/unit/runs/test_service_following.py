@@ -9,7 +9,7 @@ from llamon_agent.domain.errors import AgentError, TaskNotFound, UnsupportedOper
 from llamon_agent.domain.events import ArtifactUpdate, Complete, Delta, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 

@@ -9,9 +9,9 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 from llamon_agent.domain.errors import BackendError, BadParams
 from llamon_agent.domain.events import Complete, Reply
 from llamon_agent.domain.message import Text
-from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Limits, TaskQuery
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.domain.task import TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 MINE = TaskQuery(owner="default", agent="demo")

@@ -6,7 +6,7 @@ from tests.unit.runs.serving import ASK, ask, heard, request, serving
 from llamon_agent.domain.errors import AgentError, ContextIsBusy
 from llamon_agent.domain.events import ArtifactUpdate, Complete, Snapshot
 from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 

@@ -11,11 +11,11 @@ from tests.unit.runs.serving import ASK, ask, heard, paused, rebuilt, request, s
 from llamon_agent.domain.errors import BackendError, Conflict, TaskNotCancelable
 from llamon_agent.domain.events import Complete, Delta, Snapshot
 from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.recovery import RESTARTED
+from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.service import ELSEWHERE, RunService
-from llamon_agent.runs.under_way import STOPPED
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.clock import HandClock
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 

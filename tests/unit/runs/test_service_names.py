@@ -8,7 +8,7 @@ from tests.unit.runs.serving import ASK, paused, request, serving
 from llamon_agent.domain.errors import BadParams, TaskHasEnded, TaskNotFound
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.ports import Target
+from llamon_agent.runs.ports.run import Target
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 

@@ -7,10 +7,10 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 
 from llamon_agent.domain.errors import BackendError, TaskHasEnded
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Snapshot
-from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Limits, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.takeover import LOST
-from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 

@@ -6,7 +6,7 @@ from tests.unit.runs.living import live_of, task_of
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Delta, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.task import TaskState, TaskStatus
-from llamon_agent.runs.live import LiveTask
+from llamon_agent.runs.live_task import LiveTask
 from llamon_agent.runs.subscription import Subscription
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.inspection import Inspection, TaskFilter
-from llamon_agent.runs.ports import Store
+from llamon_agent.runs.ports.store import Store
 from llamon_agent.testing.push_contract import a_push
 from llamon_agent.testing.store_contract import a_full_task, a_key, a_task, next_of
 

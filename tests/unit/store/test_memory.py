@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from llamon_agent.runs.ports import Store, TaskStore
+from llamon_agent.runs.ports.store import Store, TaskStore
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.push_contract import PushStoreContract
 from llamon_agent.testing.store_contract import TaskStoreContract, a_full_task

@@ -7,7 +7,7 @@ import pytest
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Rejected, Reply, RunEvent
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 

@@ -17,17 +17,16 @@ from uuid import uuid4
 
 import msgspec
 
-from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
 from llamon_agent.adapters.custom.results import event_of
 from llamon_agent.adapters.custom.signature import read_signature
-from llamon_agent.adapters.prefill import PrefillToLc
-from llamon_agent.adapters.prompts import text_prompt
-from llamon_agent.adapters.steps import with_its_steps
+from llamon_agent.adapters.prompts import PrefillToLc, SeenContexts, decide_seed, text_prompt
+from llamon_agent.adapters.worker_threads import with_its_steps
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
 from llamon_agent.domain.message import Data, Message
-from llamon_agent.runs.ports import NewId, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import NewId
 
 _log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import TypeGuard
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.custom.signature import takes_nothing
-from llamon_agent.adapters.prefill import PrefillToLc
-from llamon_agent.adapters.targets import import_target
-from llamon_agent.domain.causes import brief
+from llamon_agent.adapters.imports.target import import_target
+from llamon_agent.adapters.prompts import PrefillToLc
+from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 
 _GRAPHS = {("langgraph.pregel.main", "Pregel"), ("langgraph.graph.state", "StateGraph")}

@@ -29,7 +29,7 @@ from llamon_agent.domain.events import (
 from llamon_agent.domain.message import Data, Text, sound
 from llamon_agent.domain.plain import checked, json_of
 from llamon_agent.domain.task import Artifact
-from llamon_agent.runs.ports import NewId
+from llamon_agent.runs.ports.run import NewId
 
 
 class Chunk(msgspec.Struct, frozen=True):

@@ -20,25 +20,25 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
-from llamon_agent.adapters.langgraph.access import NOT_KEPT
+from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
+from llamon_agent.adapters.langgraph.checkpoints.unsaved_graphs import let_graphs_save_nothing
+from llamon_agent.adapters.langgraph.checkpoints.whole_writes import save_whole_writes_only
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.context import context_for
-from llamon_agent.adapters.langgraph.history import mended
-from llamon_agent.adapters.langgraph.interrupts import Answer, ask
-from llamon_agent.adapters.langgraph.recovery import Finished, Past, decide_again, past_of
-from llamon_agent.adapters.langgraph.speech import Speech
+from llamon_agent.adapters.langgraph.hitl.questions import Answer, ask
+from llamon_agent.adapters.langgraph.plan import Call, Go, Say, decide_turn
+from llamon_agent.adapters.langgraph.resume import Finished, Past, decide_again, past_of
 from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapping, outcome_of_run
+from llamon_agent.adapters.langgraph.stream_events import Speech
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
-from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
-from llamon_agent.adapters.langgraph.turns import Call, Go, Say, decide_turn
-from llamon_agent.adapters.langgraph.unsaved_graphs import let_graphs_save_nothing
-from llamon_agent.adapters.langgraph.whole_writes import save_whole_writes_only
-from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
+from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
+from llamon_agent.adapters.langgraph.tool_history import mended
+from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 _NOT_THAT = "That answer was not taken: the agent does not accept its form."
 _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."

@@ -21,7 +21,7 @@ from langgraph.pregel import Pregel
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ValidationError
 
-from llamon_agent.domain.causes import brief
+from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 
 log = logging.getLogger(__name__)

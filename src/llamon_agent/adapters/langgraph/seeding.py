@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from llamon_agent.adapters.langgraph.history import usable
 from llamon_agent.adapters.langgraph.thread import ThreadState
+from llamon_agent.adapters.langgraph.tool_history import usable
 from llamon_agent.domain.events import (
     COLD_START,
     NO_MESSAGES_CHANNEL,

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.graph.state import CompiledStateGraph
 
 from llamon_agent.adapters.langgraph.content import files_in
-from llamon_agent.adapters.langgraph.interrupts import json_safe
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.thread import MESSAGES, Graph, said_in
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.message import Raw, Url

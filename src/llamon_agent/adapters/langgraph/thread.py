@@ -23,11 +23,11 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_for
-from llamon_agent.adapters.langgraph.history import mended
-from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
-from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
+from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
 from llamon_agent.adapters.langgraph.structured import StructuredOutput
-from llamon_agent.adapters.steps import with_its_steps
+from llamon_agent.adapters.langgraph.tool_history import mended
+from llamon_agent.adapters.worker_threads import with_its_steps
 from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, tool
 
-from llamon_agent.adapters.targets import import_target
+from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.domain.errors import ConfigError
 
 Tool = BaseTool | dict[str, Any]

@@ -6,7 +6,7 @@ told the host's history as text. The exit code has the last word on how a run en
 
 import errno
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -14,16 +14,35 @@ from uuid import uuid4
 
 import msgspec
 
-from llamon_agent.adapters.contexts import SeenContexts, decide_seed
 from llamon_agent.adapters.process.child import Child
 from llamon_agent.adapters.process.commandline import PROMPT, CommandLine
-from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, Output, TextOutput
-from llamon_agent.adapters.process.stderr import StderrLog
-from llamon_agent.adapters.process.transcript import prompt_of
+from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, Output, StderrLog, TextOutput
+from llamon_agent.adapters.prompts import SeenContexts, decide_seed, text_prompt
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
-from llamon_agent.domain.message import sound
-from llamon_agent.runs.ports import NewId, Turn
+from llamon_agent.domain.message import Message, Role, sound, texts
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import NewId
+
+# MERGED-DOC: What a command is told: the message in words, and in front of a context's first one what was said before.
+_WHO = {Role.USER: "User", Role.AGENT: "Agent"}
+
+
+def prompt_of(turn: Turn, history: Sequence[Message]) -> str:
+    """The prompt behind the history.
+
+    Shape:  a line `User: ...` or `Agent: ...` for each message of the history, an empty line, then the prompt; without
+            history just the prompt.
+    Raises: AgentError: it comes with a file, which words cannot tell.
+    """
+    prompt = text_prompt(turn)
+    told = [_line_of(message) for message in history]
+    return "\n".join([*told, "", prompt] if told else [prompt])
+
+
+def _line_of(message: Message) -> str:
+    return f"{_WHO[message.role]}: {''.join(texts(message.parts))}"
+
 
 ENVIRONMENT_PREFIX = "LLAMON_"
 """The ids of a run are in variables of this prefix: LLAMON_CONTEXT_ID, LLAMON_SESSION_ID, LLAMON_TASK_ID."""

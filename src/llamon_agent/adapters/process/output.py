@@ -23,10 +23,78 @@ from typing import Any, Protocol
 import msgspec
 
 from llamon_agent.adapters.artifacts import read_artifact
-from llamon_agent.adapters.process.lines import Lines
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress
-from llamon_agent.runs.ports import NewId
+from llamon_agent.runs.ports.run import NewId
+
+# MERGED-DOC: What a command says on stderr goes to the log, and only there: a caller must not read it.
+MAX_LINE_BYTES = 2_000
+MAX_LINES = 500
+"""How much of one run is logged. A command in a loop must not fill the disk."""
+
+_log = logging.getLogger(__name__)
+
+
+class StderrLog:
+    """One run's stderr, line by line."""
+
+    def __init__(self, task_id: str) -> None:
+        self._task_id = task_id
+        self._ids = {"task_id": task_id}
+        self._lines = Lines(MAX_LINE_BYTES)
+        self._count = 0
+
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            self._write(line)
+
+    def finish(self) -> None:
+        for line in self._lines.finish():
+            self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        self._count += 1
+        if self._count <= MAX_LINES:
+            _log.info("task %s: stderr: %s", self._task_id, _shown(line), extra=self._ids)
+        elif self._count == MAX_LINES + 1:
+            _log.warning("task %s: the command says more on stderr than is logged", self._task_id, extra=self._ids)
+
+
+def _shown(line: bytes) -> str:
+    """The line as one that cannot pose as several, nor steer a terminal."""
+    text = line[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
+    cut = "..." if len(line) > MAX_LINE_BYTES else ""
+    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text) + cut
+
+
+# MERGED-DOC: Bytes, as they come, into lines.
+class Lines:
+    """Cuts a stream into lines and keeps of each at most one byte more than the limit, so that a line that is too long
+    can be told from one that just fits, and costs no more memory.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._kept_bytes = limit_bytes + 1
+        self._begun = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now, without their newline."""
+        *ends, rest = data.split(b"\n")
+        lines = []
+        for end in ends:
+            self._extend(end)
+            lines.append(bytes(self._begun))
+            self._begun.clear()
+        self._extend(rest)
+        return lines
+
+    def finish(self) -> list[bytes]:
+        """The last line, if it did not end with a newline."""
+        return self.feed(b"\n") if self._begun else []
+
+    def _extend(self, piece: bytes) -> None:
+        self._begun += piece[: self._kept_bytes - len(self._begun)]
+
 
 MAX_LINE_BYTES = 8 << 20
 """How long a line of JSON may be; files travel in one."""

@@ -8,9 +8,9 @@ but it need not be there: 0.x has no such header, and some callers of 1.0 send n
 import re
 
 from llamon_agent.domain.errors import UnknownMethod, VersionNotSupported
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 DIALECTS: tuple[Dialect, ...] = (V03, V10)
 

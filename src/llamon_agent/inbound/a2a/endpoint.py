@@ -22,11 +22,16 @@ from llamon_agent.domain.errors import (
 )
 from llamon_agent.domain.principal import Principal, owner_of
 from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import Task, TaskQuery
+from llamon_agent.inbound.a2a.bindings.streaming import Manner, Single, Stream, Told
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
 from llamon_agent.inbound.a2a.faults import Refused, refused
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.operations import (
+from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
+from llamon_agent.inbound.a2a.routing import Routing
+from llamon_agent.runs.run import Run
+from llamon_agent.runs.service import RunService
+from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
     Dialect,
@@ -41,13 +46,7 @@ from llamon_agent.inbound.a2a.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.inbound.a2a.paging import page_of, read_token, write_token
-from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
-from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.streaming import Manner, Single, Stream, Told
-from llamon_agent.runs.ports import TaskQuery
-from llamon_agent.runs.run import Run
-from llamon_agent.runs.service import RunService
+from llamon_agent.wire.paging import page_of, read_token, write_token
 
 logger = logging.getLogger(__name__)
 

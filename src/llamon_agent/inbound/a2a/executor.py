@@ -8,9 +8,9 @@ from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
 from llamon_agent.inbound.a2a.idempotency import key_of
-from llamon_agent.inbound.a2a.modes import Modes, check_files, check_output, objection
-from llamon_agent.inbound.a2a.operations import SendMessage
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.inbound.a2a.policy import Modes, check_files, check_output, objection
+from llamon_agent.runs.ports.run import RunRequest
+from llamon_agent.wire.operations import SendMessage
 
 HISTORY = "history"
 """The metadata key under which a host sends the turns before this message."""

@@ -33,7 +33,7 @@ from llamon_agent.domain.errors import (
     VersionNotSupported,
 )
 from llamon_agent.domain.message import Metadata
-from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.wire.operations import Dialect
 
 ErrorTable = Literal["1.0.1", "1.0.0"]
 """Whose mapping to HTTP and gRPC is used. JSON-RPC codes are the same in both."""

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.message import Message
-from llamon_agent.domain.task import PAUSED
-from llamon_agent.inbound.a2a.operations import (
+from llamon_agent.domain.task import PAUSED, TaskQuery
+from llamon_agent.runs.service import RunService
+from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
     GetPushConfig,
@@ -21,8 +22,6 @@ from llamon_agent.inbound.a2a.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.runs.ports import TaskQuery
-from llamon_agent.runs.service import RunService
 
 _ABSENT = object()
 

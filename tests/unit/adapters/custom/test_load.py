@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from llamon_agent.adapters.custom.load import load_custom
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.message import Message, Role
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 AGENTS = """
 from functools import partial

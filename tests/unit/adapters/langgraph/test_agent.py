@@ -43,13 +43,13 @@ from tests.unit.adapters.langgraph.scripted import (
 from typing_extensions import TypedDict
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
-from llamon_agent.runs.ports import Agent
+from llamon_agent.runs.ports.agent import Agent
 
 Saver = BaseCheckpointSaver[Any]
 

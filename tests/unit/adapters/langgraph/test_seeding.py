@@ -28,7 +28,7 @@ from llamon_agent.adapters.langgraph.seeding import decide_seed, outcome_of
 from llamon_agent.adapters.langgraph.thread import ThreadState
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Question, SeedOutcome
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 Saver = BaseCheckpointSaver[Any]
 

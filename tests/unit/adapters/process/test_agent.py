@@ -35,7 +35,7 @@ from llamon_agent.domain.events import (
     Started,
 )
 from llamon_agent.domain.message import Data, Role
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 
 HISTORY = [a_message("one"), a_message("two", Role.AGENT)]
 

@@ -10,10 +10,10 @@ from tests.unit.adapters.process.commands import a_turn, said, text_of
 
 from llamon_agent.adapters.process.agent import ProcessAgent
 from llamon_agent.adapters.process.load import load_process
-from llamon_agent.config_adapters import ProcessConfig
+from llamon_agent.config.adapters import ProcessConfig
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.runs.ports import Limits
-from llamon_agent.server import STOP_WITHIN_S
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.serving.process import STOP_WITHIN_S
 
 PATH = os.environ["PATH"]
 

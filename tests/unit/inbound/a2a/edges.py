@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, Nothing, Responses, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, Webhooks
-from llamon_agent.inbound.a2a.modes import Modes
+from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts
-from llamon_agent.inbound.a2a.rpc import Answer, Nothing, Responses, answer_call
-from llamon_agent.inbound.a2a.sse import Reader
-from llamon_agent.inbound.a2a.streaming import Frames
-from llamon_agent.runs.ports import Limits, Runtime, Target
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
 from llamon_agent.testing.scripted import ScriptedAgent, Step
+from llamon_agent.wire.sse import Reader
 
 AGENT = "echo"
 

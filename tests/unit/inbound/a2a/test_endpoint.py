@@ -17,15 +17,15 @@ from tests.unit.inbound.a2a.edges import (
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, Responses, answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, _read_seq
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.rpc import Answer, Responses, answer_call
-from llamon_agent.runs.ports import Limits, RunRequest
+from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
 from llamon_agent.testing.scripted import Gate, Step
+from llamon_agent.wire.operations import Dialect
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
 QUESTION: list[Step] = [Interrupt(text="Sure?", questions=(Question(id="q", value="Sure?"),))]

@@ -3,9 +3,9 @@ import pytest
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Role, Text, Url
 from llamon_agent.inbound.a2a.executor import MAX_CONTEXT_ID_CHARS, _merge_metadata, check_tenant, run_request
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.operations import SendMessage
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.runs.ports.run import RunRequest
+from llamon_agent.wire.operations import SendMessage
 
 HISTORY = [
     {"role": "user", "parts": [{"kind": "text", "text": "hi"}]},

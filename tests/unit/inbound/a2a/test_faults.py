@@ -18,11 +18,11 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
     VersionNotSupported,
 )
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcEnvelope
 from llamon_agent.inbound.a2a.faults import FAULTS, fault_of, refused
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.rpc import RpcEnvelope
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 
 def write_fault(call_id: bytes, error: Exception, dialect: Dialect) -> bytes:

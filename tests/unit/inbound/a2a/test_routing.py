@@ -9,11 +9,11 @@ import pytest
 from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10, only_response, response_of
 
 from llamon_agent.domain.events import Complete, Interrupt
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Responses, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.rpc import Responses, answer_call
-from llamon_agent.inbound.a2a.streaming import Frames
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids

@@ -13,17 +13,74 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from llamon_agent.domain.errors import BackendError, TaskNotFound
-from llamon_agent.domain.events import Snapshot
+from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.push.address import read_address
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
-from llamon_agent.inbound.a2a.push.telling import Event, Telling, is_news, task_after, tellings_of
-from llamon_agent.runs.ports import PushStore
+from llamon_agent.domain.task import Artifact, Task
+from llamon_agent.inbound.a2a.presentation import Artifacts, present
+from llamon_agent.inbound.a2a.push.result import Declined, Outcome, Taken, TryLater
+from llamon_agent.inbound.a2a.push.webhook_url import read_address
+from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
+from llamon_agent.wire.operations import Dialect
+
+# MERGED-DOC: What a webhook is told of a task: the task first, then every state, and every artifact when it is whole.
+#
+# Growing text is not told piece by piece. A piece means nothing to a receiver that missed the one before, and each costs
+# a request.
+#
+Event = Snapshot | Update
+
+
+class Telling(msgspec.Struct, frozen=True):
+    """One thing to tell.
+
+    Shape: seq is what the webhook has been told of once it has taken this: no higher than what came before, where
+           something of the same seq follows.
+    """
+
+    event: Event
+    seq: int
+
+
+def tellings_of(batch: Sequence[Event], told_seq: int) -> list[Telling]:
+    """What is to be told of the events at hand to a webhook that was told everything up to `told_seq`."""
+    shown = [event for event in map(_shown, batch) if event is not None and event.seq > told_seq]
+    later = {event.seq: event for event in shown}  # the last one of each seq
+    return [Telling(event, event.seq - (later[event.seq] is not event)) for event in shown]
+
+
+def task_after(task: Task, event: Event) -> Task:
+    """The task as it was when an event had happened to it, as far as the event tells."""
+    match event:
+        case Snapshot():
+            return event.task
+        case StatusUpdate():
+            return msgspec.structs.replace(task, status=event.status, seq=event.seq)
+        case ArtifactUpdate(withdrawn=True):
+            rest = tuple(each for each in task.artifacts if each.artifact_id != event.artifact_id)
+            return msgspec.structs.replace(task, artifacts=rest, seq=event.seq)
+        case ArtifactUpdate():
+            whole = event.whole or Artifact(artifact_id=event.artifact_id, parts=event.parts)
+            kept = {artifact.artifact_id: artifact for artifact in task.artifacts} | {whole.artifact_id: whole}
+            return msgspec.structs.replace(task, artifacts=tuple(kept.values()), seq=event.seq)
+
+
+def is_news(event: Event, told: Task | None) -> bool:
+    """Whether a webhook that knows the task as `told` learns anything: what it never had cannot be withdrawn for it."""
+    if not isinstance(event, ArtifactUpdate) or not event.withdrawn:
+        return True
+    return told is not None and any(each.artifact_id == event.artifact_id for each in told.artifacts)
+
+
+def _shown(event: Event) -> Event | None:
+    if not isinstance(event, ArtifactUpdate):
+        return event
+    return present(event, Artifacts.SINGLE, seen={event.artifact_id})
+
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from llamon_agent.domain.errors import BadParams, LlamonError
-from llamon_agent.inbound.a2a.push.address import Address
+from llamon_agent.inbound.a2a.push.webhook_url import Address
 
 Ip = IPv4Address | IPv6Address
 

@@ -14,9 +14,9 @@ import httpcore2
 import httpx2
 
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.inbound.a2a.push.address import Address, read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.result import Declined, Outcome, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.webhook_url import Address, read_address
 
 _AT_ONCE = 64
 _MAX_ANSWER_BYTES = 64 * 1024

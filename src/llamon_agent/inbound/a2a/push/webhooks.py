@@ -23,14 +23,15 @@ from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.dialects import dialect_of
-from llamon_agent.inbound.a2a.push.config_check import check_config
 from llamon_agent.inbound.a2a.push.delivery import Delivery, Pause
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.runs.ports import NewId, PushStore
+from llamon_agent.inbound.a2a.push.webhook_url import check_config
+from llamon_agent.runs.ports.run import NewId
+from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
+from llamon_agent.wire.v03.codec import V03
 
 logger = logging.getLogger(__name__)
 

@@ -14,14 +14,14 @@ from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Progress
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Artifact, Task
-from llamon_agent.inbound.a2a.operations import Dialect
 from llamon_agent.inbound.a2a.push.delivery import PAUSES_S, Delivery, Write
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.inbound.a2a.push.result import Declined, Outcome, Taken, TryLater
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 TRY_LATER, NO = TryLater("HTTP 503"), Declined("HTTP 404")
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress, Resolver, is_public
+from llamon_agent.inbound.a2a.push.webhook_url import read_address
 
 INSIDE = [
     *("127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),

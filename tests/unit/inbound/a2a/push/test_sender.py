@@ -18,10 +18,10 @@ from tests.unit.inbound.a2a.push.receiver import BROKEN, GONE, HANG_UP, OK, SILE
 from tests.unit.inbound.a2a.push.test_guard import Names
 
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
+from llamon_agent.inbound.a2a.push.result import Declined, Outcome, Taken, TryLater
 from llamon_agent.inbound.a2a.push.sender import Sender, headers_of
+from llamon_agent.inbound.a2a.push.webhook_url import read_address
 
 HERE = ("127.0.0.0/8",)
 

@@ -20,10 +20,11 @@ from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks
-from llamon_agent.runs.ports import Limits, Runtime, Store, Target
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
+from llamon_agent.runs.ports.store import Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.clock import HandClock, counting_ids
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 

@@ -1,0 +1,219 @@
+"""The shapes of questions, and how an answer to each is read.
+
+A graph may ask anything: `interrupt()` takes any value. Some shapes are known, though, and their answers have a form
+that the graph relies on. For each there is a class that says in words what it takes (`hint`), and reads an answer given
+as text or as data into the value that the graph is resumed with.
+
+The rule for all of them: an answer that is not clear is a Misfit, and the question is asked again. Nothing is guessed.
+"""
+
+import re
+from typing import Any, Protocol
+
+import msgspec
+
+from llamon_agent.adapters.langgraph.hitl.json_schema import misfit
+from llamon_agent.domain.message import Metadata
+
+# MERGED-DOC: Yes and no in words: what a person types when asked for an approval, in English and Korean.
+#
+# A word counts only if it is the whole answer. "Yes, delete it" may mean another "it" than the one we asked about, so it
+# is unclear, and unclear is never yes. A no may carry its reason behind punctuation: to stop is safe, and the reason
+# helps.
+#
+_YES = frozenset(
+    {
+        "y",
+        "yes",
+        "yes please",
+        "ok",
+        "okay",
+        "sure",
+        "approve",
+        "approved",
+        "accept",
+        "accepted",
+        "confirm",
+        "confirmed",
+    }
+    | {"go ahead", "승인", "승인합니다", "승인해", "네", "예", "네 승인합니다", "동의", "동의합니다"}
+)
+_NO = frozenset(
+    {"n", "no", "no thanks", "reject", "rejected", "deny", "denied", "decline", "declined", "refuse", "stop"}
+    | {"거절", "거절합니다", "거부", "거부합니다", "아니", "아니오", "아니요", "안돼", "안 돼"}
+)
+_ALL = re.compile(r"(?:(?P<word>.+) all|(?:모두|전체) ?(?P<korean>.+))\Z")
+_REASONED = re.compile(r"(?P<word>[^\s,.;:!—–-]+)\s*[,.;:!—–-]\s*(?P<reason>\S.*)\Z", re.DOTALL)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A clear yes or no.
+
+    Shape: everything says that it was given for all that was asked ("approve all"); reason goes with a no.
+    """
+
+    approved: bool
+    everything: bool = False
+    reason: str | None = None
+
+
+def read_verdict(text: str) -> Verdict | None:
+    """The verdict in an answer; None where it is not clear."""
+    words = _plain(text)
+    if (approved := _yes_or_no(words)) is not None:
+        return Verdict(approved)
+    if (found := _ALL.match(words)) and (approved := _yes_or_no(found["word"] or found["korean"])) is not None:
+        return Verdict(approved, everything=True)
+    if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
+        return Verdict(approved=False, reason=found["reason"].strip())
+    return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!。！")
+
+
+def _yes_or_no(words: str) -> bool | None:
+    if words in _YES:
+        return True
+    return False if words in _NO else None
+
+
+BREAKPOINT = "breakpoint"
+"""The key that marks the question of a static breakpoint, and the front of its id."""
+
+
+class Misfit(ValueError):
+    """An answer that does not fit its question; the text says why, for the caller."""
+
+
+class Shape(Protocol):
+    """How the answer to one question is read."""
+
+    @property
+    def hint(self) -> str:
+        """What to answer, in words; empty where anything goes."""
+        ...
+
+    def from_text(self, text: str) -> Any:
+        """The value to resume with. Raises: Misfit."""
+        ...
+
+    def from_data(self, data: Any) -> Any:
+        """The value to resume with. Raises: Misfit."""
+        ...
+
+
+class Free:
+    """Anything goes: the text or the data itself is the answer. Only null is none, as it says nothing."""
+
+    hint = ""
+
+    def from_text(self, text: str) -> Any:
+        return text
+
+    def from_data(self, data: Any) -> Any:
+        if data is None:
+            raise Misfit("null is no answer")
+        return data
+
+
+class YesNo:
+    """A static breakpoint: go on or stop."""
+
+    hint = "Answer yes to go on or no to stop."
+
+    def from_text(self, text: str) -> Any:
+        if (verdict := read_verdict(text)) is None:
+            raise Misfit("it is not a clear yes or no")
+        return verdict.approved
+
+    def from_data(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return self.from_text(data)
+        if not isinstance(data, bool):
+            raise Misfit("it must be true or false")
+        return data
+
+
+class Choice:
+    """One of the options that the question lists.
+
+    Shape: an option is a scalar, or an object with `value` (what the graph gets) and maybe `label` (what people see).
+    """
+
+    def __init__(self, options: list[Any]) -> None:
+        self._values = [_value_of(option) for option in options]
+        self._names = [_name_of(option) for option in options]
+
+    @property
+    def hint(self) -> str:
+        return "Answer one of: " + ", ".join(self._names) + "."
+
+    def from_text(self, text: str) -> Any:
+        """Source: a name or value typed as it stands, or a clear yes or no where exactly one option means just that."""
+        wanted = text.strip().casefold()
+        for value, name in zip(self._values, self._names, strict=True):
+            if wanted in (name.casefold(), str(value).casefold()):
+                return value
+        alike = [value for value in self._values if isinstance(value, str) and _agree(text, value)]
+        if len(alike) == 1:
+            return alike[0]
+        raise Misfit("it is none of the options")
+
+    def from_data(self, data: Any) -> Any:
+        for value in self._values:
+            if type(value) is type(data) and value == data:
+                return value
+        if isinstance(data, str):
+            return self.from_text(data)
+        raise Misfit("it is none of the options")
+
+
+class Typed:
+    """An answer that fits a JSON Schema. Source: langgraph interrupt(response_schema=...)."""
+
+    def __init__(self, schema: Metadata) -> None:
+        self._schema = schema
+
+    @property
+    def hint(self) -> str:
+        return "Answer with data that fits this schema: " + msgspec.json.encode(self._schema).decode()
+
+    def from_text(self, text: str) -> Any:
+        """Text is tried as it stands, then as JSON, then as a yes or no."""
+        candidates = [text, *_json_in(text)]
+        if verdict := read_verdict(text):
+            candidates.append(verdict.approved)
+        for candidate in candidates:
+            if misfit(candidate, self._schema) is None:
+                return candidate
+        raise Misfit(misfit(text, self._schema) or "it does not fit")
+
+    def from_data(self, data: Any) -> Any:
+        if reason := misfit(data, self._schema):
+            raise Misfit(reason)
+        return data
+
+
+def _agree(text: str, option: str) -> bool:
+    """Whether both are a clear yes, or both a clear no."""
+    said, offered = read_verdict(text), read_verdict(option)
+    return said is not None and offered is not None and said.approved is offered.approved
+
+
+def _value_of(option: Any) -> Any:
+    return option.get("value", option) if isinstance(option, dict) else option
+
+
+def _name_of(option: Any) -> str:
+    if isinstance(option, dict):
+        return str(option.get("label", option.get("value", "")))
+    return str(option)
+
+
+def _json_in(text: str) -> list[Any]:
+    try:
+        return [msgspec.json.decode(text)]
+    except (msgspec.DecodeError, RecursionError):
+        return []

@@ -1,0 +1,109 @@
+"""A turn that was cut off with its process, taken again: what of it is saved decides what is left to do.
+
+Theory. Every checkpoint that a run saves bears the id of its task, from the input on. So the thread says whether the
+turn was begun, and where it stands: nodes are next, a question is asked, or nothing is left to do. An update that is
+newer than the run's last checkpoint was made by `Thread.repair`: somebody has given the run up.
+
+- A turn of which nothing is saved is taken as if for the first time: an empty thread is still empty, and seeded.
+- Nodes that are next are run, without input. What finished nodes wrote is kept and not done again; a node that was
+  running begins anew, so it may have done its work twice (once at least).
+- An answer is given again only to a thread that still asks what the task had asked.
+- A run that had come to its end is told, and nothing runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llamon_agent.adapters.langgraph.hitl.questions import ask
+from llamon_agent.adapters.langgraph.plan import Call, Go, Say
+from llamon_agent.adapters.langgraph.seeding import outcome_of
+from llamon_agent.adapters.langgraph.state import STRUCTURED
+from llamon_agent.adapters.langgraph.thread import Thread, ThreadState, messages_in
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import PENDING_INTERRUPT, Question, Started
+from llamon_agent.domain.message import Metadata
+from llamon_agent.runs.decisions import question_out
+
+_GIVEN_UP = "The agent was restarted before it could finish."
+
+_OF_A_RUN = ("input", "loop")
+"""The sources of checkpoints that a run has made. Source: langgraph CheckpointMetadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is saved of a task's runs.
+
+    Shape: before and after are the state in front of its first run, None where there was none, and as it is now;
+           was_given_up says that the thread was put right behind them.
+    """
+
+    before: Any
+    after: Any
+    was_given_up: bool
+
+    def as_it_was(self) -> ThreadState:
+        """The thread in front of the task's first run."""
+        return ThreadState(exists=self.before is not None, messages=messages_in(self.before))
+
+    def before_for(self, after: Any) -> Any:
+        """The state before, in which a structured response that is still the same is the same object: only by that is
+        it known to be old.
+        """
+        before = self.before
+        both = isinstance(before, dict) and isinstance(after, dict) and STRUCTURED in before and STRUCTURED in after
+        if both and before[STRUCTURED] == after[STRUCTURED]:
+            return {**before, STRUCTURED: after[STRUCTURED]}
+        return before
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Run nothing: the run had come to its end."""
+
+    started: Started
+
+
+async def past_of(thread: Thread, task_id: str) -> Past | None:
+    """What is saved of a task's runs; None where the thread's last run was another task's, or there was none."""
+    if not thread.is_saved:
+        return None
+    after, was_given_up, found = None, False, False
+    async for snapshot in thread.graph.aget_state_history(thread.config):
+        metadata = snapshot.metadata or {}
+        of_a_run = metadata.get("source") in _OF_A_RUN
+        after = snapshot.values if after is None else after
+        if of_a_run and metadata.get("task_id") == task_id:
+            found = True
+        elif found:
+            return Past(snapshot.values, after, was_given_up)
+        elif of_a_run:
+            return None
+        else:
+            was_given_up = True
+    return Past(None, after, was_given_up) if found else None
+
+
+def decide_again(
+    call: Call, first: Started, state: ThreadState, past: Past, asked: Sequence[Metadata]
+) -> Go | Say | Finished | None:
+    """What is left to do of a turn of which something is saved; None: an answer that is to be given as for the first
+    time.
+
+    Shape: first is how the turn was begun; asked are the questions that it answers, as the task told them.
+    Raises: AgentError: it was given up.
+    """
+    if past.was_given_up:
+        raise AgentError(_GIVEN_UP)
+    if call.answer is not None:
+        if state.questions and _told(state.questions) == list(asked):
+            return None
+        first = Started(history=outcome_of(call.received, 0, PENDING_INTERRUPT))
+    if state.questions:
+        return Say(first, ask(state.questions))
+    return Go(first, None) if state.unfinished else Finished(first)
+
+
+def _told(questions: Sequence[Question]) -> list[Metadata]:
+    return [question_out(question) for question in questions]

@@ -1,0 +1,328 @@
+"""A task that something is happening to: its record, the answer that grows, and the readers that follow.
+
+`task` is what the store has, plus the notes that need no record (progress, whole artifacts, the seed's outcome); the
+answer lives beside it and is folded in when somebody asks for a snapshot. Everything here is synchronous: no event is
+half heard.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from llamon_agent.domain.errors import AgentError, BackendError
+from llamon_agent.domain.events import (
+    AgentEvent,
+    ArtifactMade,
+    ArtifactUpdate,
+    Complete,
+    Delta,
+    Interrupt,
+    Outcome,
+    Progress,
+    Reply,
+    Started,
+    StatusUpdate,
+    Update,
+)
+from llamon_agent.domain.message import Message, Metadata, Text, sound
+from llamon_agent.domain.plain import is_plain
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, answer_text, extended
+from llamon_agent.runs.decisions import agent_message, direct_message
+from llamon_agent.runs.event_log import Broadcast
+from llamon_agent.runs.ports.run import Clock, NewId
+from llamon_agent.runs.recovery import INCOMPLETE
+
+
+# MERGED-DOC: The text of a run's answer while it grows.
+#
+# The rule of the wire is: append chunks of one artifact, `lastChunk` on the last. Nobody knows that a piece is the last
+# one until the run says so, therefore one piece is held back, and told as soon as another follows, the run ends, or a
+# moment passes. What was told, joined as `append` says, is always `told`, and at the end it is the text.
+#
+class Piece(msgspec.Struct, frozen=True):
+    """What to tell next: `append` puts it behind what was told, else it replaces that; `last` closes the artifact."""
+
+    text: str
+    append: bool
+    last: bool
+
+
+class Answer:
+    """The growing text of one artifact. Plain state, no clock: whoever owns it decides when to flush."""
+
+    __slots__ = ("_append", "_held", "_told", "artifact_id")
+
+    def __init__(self, artifact_id: str, told: str = "") -> None:
+        self.artifact_id = artifact_id
+        self._told = [told] if told else []
+        self._append = bool(told)  # whether the next piece goes behind what was told
+        self._held: str | None = None
+
+    @property
+    def told(self) -> str:
+        """What the readers have; what is held back is not in it."""
+        if len(self._told) > 1:
+            self._told = ["".join(self._told)]
+        return self._told[0] if self._told else ""
+
+    @property
+    def text(self) -> str:
+        """All that was said since the last restart, also what is held back."""
+        return (self.told if self._append else "") + (self._held or "")
+
+    @property
+    def holds(self) -> bool:
+        return self._held is not None
+
+    def add(self, text: str, *, restart: bool = False) -> Piece | None:
+        """Take the next piece of text; say what is to be told of the ones before."""
+        if restart:
+            self._held = None
+            self._append = False
+        if not text:
+            return None
+        piece = self.flush()
+        self._held = text
+        return piece
+
+    def flush(self) -> Piece | None:
+        """Say what is held back, since nothing may follow for a while."""
+        if self._held is None:
+            return None
+        piece = Piece(self._held, self._append, last=False)
+        if not self._append:
+            self._told.clear()
+        self._told.append(self._held)
+        self._append, self._held = True, None
+        return piece
+
+    def closing(self, final: str | None = None) -> Piece | None:
+        """The last piece, after which what was told is `final` (None: the text); None where there is no text.
+
+        It changes nothing: the piece is told only when the end of the run is recorded.
+        """
+        so_far = self.text
+        text = so_far if final is None else final
+        if not text and not self._told:
+            return None
+        if text.startswith(so_far):
+            return Piece((self._held or "") + text[len(so_far) :], self._append, last=True)
+        return Piece(text, append=False, last=True)
+
+
+_FLUSH_AFTER_S = 0.05
+"""How long a piece of text is held back at most; no reader notices it."""
+
+
+class LiveTask:
+    """One task in this process. The run service owns it and is the only one who changes it.
+
+    Shape: saved_seq is the seq of the task in the store, 0 as long as it is not there.
+    """
+
+    def __init__(self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId) -> None:
+        self.task = task
+        self.saved_seq = task.seq
+        self.lost: BackendError | None = None
+        self.writing = asyncio.Lock()
+        self.broadcast = Broadcast(task.seq, window_bytes=window_bytes)
+        self._answer = Answer("")
+        self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
+        self._restarts = False  # whether the next text replaces what an earlier attempt has told
+        self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
+        self._withdrawn: set[str] = set()  # the ids of answers that readers may have, though the task does not
+        self._flush: asyncio.TimerHandle | None = None
+        self._clock = clock
+        self._new_id = new_id
+
+    def open_answer(self, answer_id: str) -> None:
+        """A run begins: its text is an artifact of its own, beside those of the runs before it.
+
+        What an earlier attempt of the same run has told of it stands until the first text of this one.
+        """
+        artifacts = self.task.artifacts
+        places = [place for place, artifact in enumerate(artifacts) if artifact.artifact_id == answer_id]
+        self._place = places[0] if places else None
+        self._restarts = bool(places)
+        self._answer = Answer(answer_id, answer_text([artifacts[place] for place in places]))
+        if places:
+            rest = tuple(artifact for artifact in artifacts if artifact.artifact_id != answer_id)
+            self.task = msgspec.structs.replace(self.task, artifacts=rest)
+
+    def replaced(self, task: Task) -> None:
+        """Somebody else works on the task, and this is how far they are."""
+        if task.seq > self.broadcast.seq:
+            self._withdrawn |= _ids(self.snapshot()) - _ids(task)
+            self.task = task
+            self.saved_seq = task.seq
+            self._open = set() if task.is_settled else {artifact.artifact_id for artifact in task.artifacts}
+            self.broadcast.jump(task.seq)
+
+    def snapshot(self) -> Task:
+        """The task as its readers know it this moment: the answer as far as it was told, as one part."""
+        text = self._answer.told
+        artifacts = self._with_answer(self._artifact(text)) if text else self.task.artifacts
+        return msgspec.structs.replace(self.task, seq=self.broadcast.seq, artifacts=artifacts)
+
+    def hear(self, event: AgentEvent) -> None:
+        """Take one event of the run, other than the one that ends it, and tell the readers.
+
+        Raises: AgentError: it makes an artifact that is none.
+        """
+        if type(event) is Delta:
+            self._tell(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
+            self._restarts = self._restarts and not event.text
+            if self._answer.holds and self._flush is None:
+                self._flush = asyncio.get_running_loop().call_later(_FLUSH_AFTER_S, self._flush_now)
+            return
+        self._flush_now()
+        match event:
+            case Progress(text=text):
+                self._note(text)
+            case ArtifactMade():
+                self._put(event)
+            case Started(history=outcome) if outcome is not None:
+                metadata = {**(self.task.metadata or {}), "history": msgspec.structs.asdict(outcome)}
+                self.task = msgspec.structs.replace(self.task, metadata=metadata)
+            case _:
+                pass
+
+    def closing(self, outcome: Outcome) -> tuple[Task, list[Update]]:
+        """The task with its whole answer, and what is then still to be told of it. Nothing is true before `recorded`.
+
+        Shape: the answer first, then each artifact that was left open; where the run did not come to its end, they are
+               marked as cut off.
+        """
+        self._cancel_flush()
+        marks = None if isinstance(outcome, Complete | Interrupt | Reply) else INCOMPLETE
+        artifacts, updates = self.task.artifacts, list[Update]()
+        if (update := self._answered(outcome, marks)) is not None:
+            artifacts = artifacts if update.whole is None or update.withdrawn else self._with_answer(update.whole)
+            updates.append(update)
+        closed = {each.artifact_id: _marked(each, marks) for each in artifacts if each.artifact_id in self._open}
+        first = self.broadcast.seq + len(updates) + 1
+        updates += [_whole_update(each, seq, last=True) for seq, each in enumerate(closed.values(), first)]
+        artifacts = tuple([closed.get(each.artifact_id, each) for each in artifacts])
+        return msgspec.structs.replace(self.task, artifacts=artifacts), updates
+
+    def drop_what_cannot_be_kept(self) -> None:
+        """Leave out the artifacts that no store can carry."""
+        kept = tuple(artifact for artifact in self.task.artifacts if is_plain(artifact))
+        self.task = msgspec.structs.replace(self.task, artifacts=kept)
+
+    def message_of(self, reply: Reply) -> Message:
+        """The reply as the message that is told instead of this task."""
+        return direct_message(self.task, reply, self._new_id())
+
+    def recorded(self, task: Task, updates: Sequence[Update]) -> None:
+        """The store has `task`: now it is true, and the readers hear how it came to be."""
+        self.task = task
+        self.saved_seq = task.seq
+        if task.is_settled:
+            self._answer = Answer("")
+            self._open.clear()
+        for update in updates:
+            if isinstance(update, ArtifactUpdate) and update.withdrawn:
+                self._withdrawn.add(update.artifact_id)
+            self.broadcast.publish(update)
+
+    def catch_up(self) -> list[Update]:
+        """What a reader needs that fell out of the window: what is gone, every artifact whole, and the status."""
+        now = self.snapshot()
+        growing = {self._answer.artifact_id, *self._open}
+        gone = sorted(self._withdrawn - _ids(now))
+        updates: list[Update] = [
+            *[ArtifactUpdate.withdrawal(artifact_id, now.seq) for artifact_id in gone],
+            *[_whole_update(artifact, now.seq, last=artifact.artifact_id not in growing) for artifact in now.artifacts],
+        ]
+        return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
+
+    def _answered(self, outcome: Outcome, marks: Metadata | None) -> ArtifactUpdate | None:
+        """What is still to be told of the answer, with all of it; None where nothing was told and nothing is to be."""
+        if isinstance(outcome, Reply):
+            whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
+            return _whole_update(whole, self.broadcast.seq + 1, last=True)
+        final = outcome.text if isinstance(outcome, Complete) else None
+        final = self._answer.text if final is None else sound(final)
+        piece = self._answer.closing(final)
+        if piece is None:
+            return None
+        if not final:
+            return ArtifactUpdate.withdrawal(self._answer.artifact_id, self.broadcast.seq + 1)
+        return self._update(piece, self._artifact(final, metadata=marks))
+
+    def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
+        """The artifacts in the order in which readers heard of them."""
+        made = self.task.artifacts
+        place = len(made) if self._place is None else self._place
+        return (*made[:place], answer, *made[place:])
+
+    def _artifact(self, text: str, *, metadata: Metadata | None = None) -> Artifact:
+        return Artifact(artifact_id=self._answer.artifact_id, parts=(Text.of(text),), metadata=metadata)
+
+    def _flush_now(self) -> None:
+        self._cancel_flush()
+        self._tell(self._answer.flush())
+
+    def _cancel_flush(self) -> None:
+        if self._flush is not None:
+            self._flush.cancel()
+            self._flush = None
+
+    def _tell(self, piece: Piece | None) -> None:
+        if piece is not None:
+            self._place = len(self.task.artifacts) if self._place is None else self._place
+            self.broadcast.publish(self._update(piece, None))
+
+    def _update(self, piece: Piece, whole: Artifact | None) -> ArtifactUpdate:
+        """A piece of the answer."""
+        return ArtifactUpdate(
+            seq=self.broadcast.seq + 1,
+            artifact_id=self._answer.artifact_id,
+            parts=(Text.of(piece.text),),
+            append=piece.append,
+            last=piece.last,
+            whole=whole,
+        )
+
+    def _put(self, made: ArtifactMade) -> None:
+        """Keep an artifact or a piece of one; one of the same id is replaced in its place, or grows there.
+
+        An artifact whose last piece was told can only be told anew. Source: A2A 1.0 §4.2.2 (lastChunk).
+        """
+        artifact_id = made.artifact.artifact_id
+        if artifact_id == self._answer.artifact_id:
+            raise AgentError("The agent made an artifact under the id of its answer.")
+        kept = {each.artifact_id: each for each in self.task.artifacts}
+        grows = made.append and artifact_id in kept
+        whole = kept[artifact_id] = extended(kept[artifact_id], made.artifact.parts) if grows else made.artifact
+        self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))
+        update = _whole_update(whole, self.broadcast.seq + 1, last=made.last)
+        if grows and artifact_id in self._open:
+            update = msgspec.structs.replace(
+                update, parts=made.artifact.parts, append=True, whole=whole if made.last else None
+            )
+        (self._open.discard if made.last else self._open.add)(artifact_id)
+        self.broadcast.publish(update)
+
+    def _note(self, text: str) -> None:
+        message = agent_message(self.task, text, self._new_id)
+        status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
+        self.task = msgspec.structs.replace(self.task, status=status)
+        self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))
+
+
+def _ids(task: Task) -> set[str]:
+    return {artifact.artifact_id for artifact in task.artifacts}
+
+
+def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:
+    return msgspec.structs.replace(artifact, metadata={**(artifact.metadata or {}), **marks}) if marks else artifact
+
+
+def _whole_update(artifact: Artifact, seq: int, *, last: bool) -> ArtifactUpdate:
+    """Tells all there is of an artifact, instead of what was told of it."""
+    return ArtifactUpdate(
+        seq=seq, artifact_id=artifact.artifact_id, parts=artifact.parts, append=False, last=last, whole=artifact
+    )

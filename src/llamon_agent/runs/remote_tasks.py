@@ -1,0 +1,74 @@
+"""Tasks that another process works on, as readers follow them here: the store is asked again and again.
+
+A reader hears each record whole, as one that fell behind does; the events between two records are not told.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from llamon_agent.domain.errors import BackendError, TaskNotFound
+from llamon_agent.domain.task import Task
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.subscription import Subscription
+
+logger = logging.getLogger(__name__)
+
+
+class Elsewhere:
+    """What is followed of other processes' tasks, once for all readers of a task.
+
+    Shape: make brings a task to life; read gives what is known of a task now, and raises TaskNotFound, BackendError.
+    """
+
+    def __init__(
+        self,
+        group: asyncio.TaskGroup,
+        make: Callable[[Task], LiveTask],
+        read: Callable[[Task], Awaitable[Task]],
+        *,
+        every_s: float,
+    ) -> None:
+        self._group = group
+        self._make = make
+        self._read = read
+        self._every_s = every_s
+        self._closed = False
+        self._followed: dict[str, tuple[LiveTask, asyncio.Task[None]]] = {}
+
+    def follow(self, task: Task, *, ends_at_pause: bool) -> Subscription:
+        """A reader of the task, who is given a snapshot first."""
+        live, _ = self._followed.get(task.id) or self._begin(task)
+        live.replaced(task)
+        return Subscription(
+            live, live.snapshot(), live.broadcast.seq, ends_at_pause=ends_at_pause, on_close=self._let_go
+        )
+
+    def close(self) -> None:
+        """End every stream, also those that are asked for later."""
+        self._closed = True
+        for live, polling in self._followed.values():
+            polling.cancel()
+            live.broadcast.close()
+        self._followed.clear()
+
+    def _begin(self, task: Task) -> tuple[LiveTask, asyncio.Task[None]]:
+        live = self._make(task)
+        followed = self._followed[task.id] = (live, self._group.create_task(self._poll(live)))
+        return followed
+
+    async def _poll(self, live: LiveTask) -> None:
+        while not (live.task.is_terminal or self._closed):
+            await asyncio.sleep(self._every_s)
+            try:
+                live.replaced(await self._read(live.task))
+            except TaskNotFound:
+                break
+            except BackendError:
+                logger.debug("task %s: it could not be read; asked again", live.task.id, extra=live.task.log_ids)
+        live.broadcast.close()
+
+    def _let_go(self, live: LiveTask) -> None:
+        if not live.broadcast.readers and (followed := self._followed.get(live.task.id)) and followed[0] is live:
+            followed[1].cancel()
+            del self._followed[live.task.id]

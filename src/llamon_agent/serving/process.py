@@ -1,0 +1,235 @@
+"""The process around an edge: its socket, its web server, and what signals mean."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import asynccontextmanager
+from contextvars import Context
+from typing import Any, TypeVar
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.runs.service import RunService
+from llamon_agent.serving.http1 import BoundedHttp
+
+# MERGED-DOC: A task that exits does not take the process with it.
+#
+# An event loop lets SystemExit and KeyboardInterrupt out of any task and stops. That is right for a script; in an edge, a
+# graph's node runs as a task, and a library that calls `sys.exit()` in there would end everybody's work. Our signals
+# are handlers on the loop and never raise, so inside a task these two are some agent's failure, and become one.
+#
+T = TypeVar("T")
+
+
+class AgentExited(RuntimeError):
+    """Code of an agent tried to end the process."""
+
+
+class _Contained(Coroutine[Any, Any, T]):
+    """A coroutine whose exits are errors."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Coroutine[Any, Any, T]) -> None:
+        self._inner = inner
+
+    def send(self, value: Any) -> Any:
+        try:
+            return self._inner.send(value)
+        except (SystemExit, KeyboardInterrupt) as exc:
+            raise AgentExited from exc
+
+    def throw(self, *error: Any) -> Any:
+        try:
+            return self._inner.throw(*error)
+        except (SystemExit, KeyboardInterrupt) as exc:
+            raise AgentExited from exc
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._inner.__await__()
+
+
+def contained_task(
+    loop: asyncio.AbstractEventLoop,
+    coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
+    *,
+    context: Context | None = None,
+    **more: Any,
+) -> asyncio.Task[T]:
+    """A task factory, for `loop.set_task_factory`."""
+    if isinstance(coroutine, Coroutine):
+        coroutine = _Contained(coroutine)
+    return asyncio.Task(coroutine, loop=loop, context=context, **more)
+
+
+logger = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 2.0
+"""How long a run has to stop that did not finish in time. With what a stopping edge waits for its runs by default, and
+what connections get, this is below the 10 s of most supervisors."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn, but the runs end before the connections do: an open stream must not keep a stopping edge alive."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        runs: RunService,
+        ready: Callable[[int], None],
+        draining: Callable[[], Awaitable[None]] | None = None,
+        *,
+        drain_s: float = 6.0,
+        unready_s: float = 0.0,
+    ) -> None:
+        """`ready` is called with the port once it listens, `draining` before the runs are ended.
+
+        Units: drain_s is how many seconds these may take to finish, unready_s for how many all goes on as before after
+               `draining`, so that nobody is sent here who would be refused.
+        """
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=BoundedHttp,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._runs = runs
+        self._ready = ready
+        self._draining = draining
+        self.drain_s = drain_s
+        self._unready_s = unready_s
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The signals are ours, see `stopping_on_signals`."""
+        yield
+
+    def stop(self) -> None:
+        """Stop gracefully, and say so at once to who asks whether to send work here."""
+        self._runs.readiness.stop()
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            logger.info("running on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+            self._ready(port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._draining is not None:
+            await self._draining()
+        await asyncio.sleep(self._unready_s)
+        await self._runs.drain(self.drain_s, stop_within_s=STOP_WITHIN_S)
+        await super().shutdown(sockets)
+
+
+@contextlib.contextmanager
+def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """The first signal stops the server gracefully, a second one the process at once, right after `at_once`."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        if server.should_exit:
+            logger.warning("%s once more: ended at once; what was working is found at the next start", number.name)
+            at_once()
+            os._exit(128 + number)
+        logger.info(
+            "%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, server.drain_s
+        )
+        server.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def leaving_threads_behind(after_s: float = 1.0) -> Iterator[None]:
+    """A thread that does not end, some agent's blocking code, must not keep a process that is done.
+
+    Python waits for such threads at its end. Everything is recorded by then, so what is left is to go.
+    """
+
+    def leave() -> None:
+        logger.warning("a thread of an agent does not end and is left behind")
+        os._exit(0)
+
+    timer = threading.Timer(after_s, leave)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@asynccontextmanager
+async def reloading_on_hangup(
+    reload: Callable[[], Awaitable[object]], hung_up: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
+    """SIGHUP reloads; signals that come while one is under way make one more.
+
+    A terminal that is closed sends the same signal, and an edge that was started in it ends with it: `hung_up`.
+    """
+    wanted = asyncio.Event()
+    had_terminal = os.isatty(2)
+
+    def take() -> None:
+        if had_terminal and not os.isatty(2):
+            hung_up()
+        else:
+            wanted.set()
+
+    async def watch() -> None:
+        while True:
+            await wanted.wait()
+            wanted.clear()
+            logger.info("SIGHUP: reloading the configuration")
+            await reload()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, take)
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        watching.cancel()
+        await asyncio.wait({watching})
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that listens. Raises: ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as exc:
+        raise ConfigError(
+            f"a2a.listen: cannot listen on {host} port {port}: it is in use or not this machine's; choose another."
+        ) from exc
+    with listener:
+        yield listener

@@ -1,0 +1,84 @@
+from typing import Any
+
+import pytest
+
+from llamon_agent.adapters.langgraph.hitl.formats import Choice, Free, Misfit, Shape, Typed, YesNo
+
+NAMED = [{"value": 7, "label": "Seven"}, {"value": 8}]
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "value"),
+    [
+        (Free(), "anything", "anything"),
+        (Free(), "", ""),
+        (YesNo(), "yes", True),
+        (YesNo(), "아니오", False),
+        (Choice(["approve", "reject"]), "Approve", "approve"),
+        (Choice(["approve", "reject"]), "yes", "approve"),
+        (Choice(["approve", "reject"]), "no, keep it", "reject"),
+        (Choice(["red", "blue"]), " blue ", "blue"),
+        (Choice(NAMED), "seven", 7),
+        (Choice(NAMED), "8", 8),
+        (Typed({"type": "string"}), "42", "42"),
+        (Typed({"type": "integer"}), "42", 42),
+        (Typed({"type": "boolean"}), "yes", True),
+        (Typed({"enum": ["a", "b"]}), "a", "a"),
+        (Typed({"type": "object", "required": ["n"]}), '{"n": 1}', {"n": 1}),
+    ],
+)
+def test_text_is_read(shape: Shape, text: str, value: Any) -> None:
+    read = shape.from_text(text)
+    assert (type(read), read) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "data", "value"),
+    [
+        (Free(), False, False),
+        (Free(), 0, 0),
+        (Free(), [], []),
+        (Free(), {}, {}),
+        (YesNo(), True, True),
+        (YesNo(), "no", False),
+        (Choice(["a", "b"]), "B", "b"),
+        (Choice([1, True]), True, True),
+        (Choice(NAMED), 8, 8),
+        (Typed({"type": "array"}), [1], [1]),
+    ],
+)
+def test_data_is_read(shape: Shape, data: Any, value: Any) -> None:
+    read = shape.from_data(data)
+    assert (type(read), read) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        (YesNo(), "yes, delete it"),
+        (Choice(["approve", "reject"]), "yes, delete it"),
+        (Choice(["approve", "accept", "reject"]), "yes"),
+        (Choice(["red", "blue"]), "yes"),
+        (Typed({"type": "integer"}), "many"),
+        (Typed({"type": "object"}), "{not json"),
+    ],
+)
+def test_text_that_is_not_clear_is_a_misfit(shape: Shape, text: str) -> None:
+    with pytest.raises(Misfit):
+        shape.from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "data"),
+    [(Free(), None), (YesNo(), 1), (Choice([1]), True), (Choice(["a"]), 1), (Typed({"type": "null"}), 0)],
+)
+def test_data_that_does_not_fit_is_a_misfit(shape: Shape, data: Any) -> None:
+    with pytest.raises(Misfit):
+        shape.from_data(data)
+
+
+def test_hints_say_what_to_answer() -> None:
+    assert Free().hint == ""
+    assert "yes" in YesNo().hint
+    assert Choice(NAMED).hint == "Answer one of: Seven, 8."
+    assert '{"type":"string"}' in Typed({"type": "string"}).hint

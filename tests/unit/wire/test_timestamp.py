@@ -1,0 +1,35 @@
+import pytest
+
+from llamon_agent.domain.errors import BadParams
+from llamon_agent.wire.timestamp import read_timestamp, write_timestamp
+
+NOON_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
+
+
+def test_a_timestamp_is_utc_with_a_z_and_three_digits() -> None:
+    assert write_timestamp(NOON_MS) == "2026-11-30T12:00:00.000Z"
+    assert write_timestamp(NOON_MS + 42) == "2026-11-30T12:00:00.042Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "at_ms"),
+    [
+        ("2026-11-30T12:00:00Z", NOON_MS),
+        ("2026-11-30t12:00:00z", NOON_MS),
+        ("2026-11-30T21:00:00+09:00", NOON_MS),
+        ("2026-11-30T06:30:00.5-05:30", NOON_MS + 500),
+        ("2026-11-30T12:00:00.123456789Z", NOON_MS + 124),
+        ("1969-12-31T23:59:59.999Z", -1),
+    ],
+)
+def test_any_rfc_3339_time_is_read_and_rounded_up(text: str, at_ms: int) -> None:
+    assert read_timestamp(text, "since") == at_ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "yesterday", "2026-11-30", "2026-11-30T12:00:00", "20261130T120000Z", "2026-02-30T12:00:00Z", "1796040000"],
+)
+def test_anything_else_is_refused_by_its_field(text: str) -> None:
+    with pytest.raises(BadParams, match=r"^since "):
+        read_timestamp(text, "since")
