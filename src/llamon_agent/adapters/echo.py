@@ -9,7 +9,7 @@ from llamon_agent.runs.ports.agent import Turn
 class EchoAgent:
     """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
 
-    recovers = False
+    can_continue_after_restart = False
 
     def __init__(self, chunks: int = 1) -> None:
         self._chunks = chunks
@@ -23,8 +23,8 @@ class EchoAgent:
             yield Delta(text=prompt[number * len(prompt) // chunks : (number + 1) * len(prompt) // chunks])
         yield Complete()
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """It never pauses, and leaves nothing behind."""
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """It remembers nothing."""

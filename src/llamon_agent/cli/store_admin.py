@@ -75,7 +75,7 @@ async def cancel_stored(data: DataConfig, task_id: str) -> None:
         try:
             await _cancel(storage.store, task)
         finally:
-            await storage.store.let_go()
+            await storage.store.release_holder()
 
 
 async def _cancel(store: TaskStore, task: Task) -> None:

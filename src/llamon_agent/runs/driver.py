@@ -191,7 +191,7 @@ class Conductor:
         task = run.live.task
         try:
             if run.runtime is not None:
-                await run.runtime.agent.abandon(thread_id(task.owner, task.context_id))
+                await run.runtime.agent.close_turn(thread_id(task.owner, task.context_id))
         except (AgentError, BackendError) as exc:
             trace = exc if isinstance(exc, AgentError) else None
             logger.warning("task %s: its thread could not be put right", task.id, exc_info=trace, extra=task.log_ids)

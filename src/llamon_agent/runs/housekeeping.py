@@ -65,7 +65,7 @@ class Upkeep:
             return
         forgotten = self._forgetting[context] = asyncio.Event()
         try:
-            await runtime.agent.forget(thread_id(owner, context_id))
+            await runtime.agent.delete_thread(thread_id(owner, context_id))
         except (AgentError, BackendError) as exc:
             ids = {"context_id": context_id, "agent": agent}
             logger.warning("the thread of a forgotten conversation could not be deleted", exc_info=exc, extra=ids)
@@ -149,7 +149,7 @@ class Housekeeper:
             await self._rest(_RESTS * (loop.time() - began_s))
 
     async def _expire(self, before_ms: int) -> int:
-        tasks = await self._store.unanswered(before_ms=before_ms, limit=BATCH)
+        tasks = await self._store.paused_before(before_ms=before_ms, limit=BATCH)
         expired = sum([await self._upkeep.expire(task) for task in tasks])
         if expired:
             logger.info("%d tasks that nobody answered have ended", expired)

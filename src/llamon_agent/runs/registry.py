@@ -268,4 +268,4 @@ class UnderWay:
         """Whether another process, or the next start, can go on with a run of this one."""
         if not self._store.is_durable or run.opening is not None or run.turn is None or run.runtime is None:
             return False
-        return run.live.task.status.state is TaskState.SUBMITTED or run.runtime.agent.recovers
+        return run.live.task.status.state is TaskState.SUBMITTED or run.runtime.agent.can_continue_after_restart

@@ -267,7 +267,7 @@ class RunService:
         if request.key is None:
             return None
         key, digest = request.key
-        remembered = await self._store.recall(request.owner, request.agent, key)
+        remembered = await self._store.find_key(request.owner, request.agent, key)
         if remembered is None:
             return None
         if remembered.digest != digest:

@@ -70,7 +70,7 @@ class Takeover:
 
     async def find_lost(self, *, limit: int) -> None:
         """Find tasks that this process holds by the store, and that have no run any more. Raises: BackendError."""
-        for task in await self._store.held(beside=list(self._under_way.runs), limit=limit):
+        for task in await self._store.held(excluding=list(self._under_way.runs), limit=limit):
             if task.id not in self._under_way.runs:  # else it has begun meanwhile
                 self._under_way.conductor.lost.setdefault(task.id, task)
 
@@ -161,7 +161,7 @@ class Lease:
     async def let_go(self) -> None:
         """Hold nothing any more; where that cannot be said, the lease runs out."""
         try:
-            await self._store.let_go()
+            await self._store.release_holder()
         except BackendError:
             logger.warning("the lease could not be let go; it runs out")
 

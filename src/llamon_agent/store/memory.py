@@ -73,7 +73,7 @@ class MemoryTaskStore:
         rest = [task for task in found if query.after is None or _place(task) < query.after]
         return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
 
-    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
+    async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         self._check_open()
         task_id, kept = self._keys.get((owner, agent, key), ("", None))
         return None if kept is None else Remembered(digest=kept.digest, task_id=task_id)
@@ -82,7 +82,7 @@ class MemoryTaskStore:
         self._check_open()
         return True
 
-    async def let_go(self) -> None:
+    async def release_holder(self) -> None:
         self._check_open()
 
     async def take_over(
@@ -98,13 +98,13 @@ class MemoryTaskStore:
     async def held(
         self,
         *,
-        beside: Collection[str],  # noqa: ARG002 -- there is nothing to hold
+        excluding: Collection[str],  # noqa: ARG002 -- there is nothing to hold
         limit: int,  # noqa: ARG002
     ) -> tuple[Task, ...]:
         self._check_open()
         return ()
 
-    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+    async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         self._check_open()
         old = [task for task in self._tasks.values() if task.is_paused and task.status.at_ms < before_ms]
         return tuple(sorted(old, key=_place)[:limit])
@@ -148,13 +148,13 @@ class MemoryTaskStore:
             if push.config.id == config_id:
                 del self._pushes[task_id][config_id]
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
         self._check_open()
         kept = self._pushes.get(task_id, {})
         if config_id in kept and kept[config_id].told_seq < seq:
             kept[config_id] = msgspec.structs.replace(kept[config_id], told_seq=seq)
 
-    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+    async def undelivered(self) -> tuple[TaskPushConfig, ...]:
         self._check_open()
         kept = [push for _, pushes in sorted(self._pushes.items()) for _, push in sorted(pushes.items())]
         return tuple(push for push in kept if self._has_to_be_told(push))

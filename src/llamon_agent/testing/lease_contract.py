@@ -55,15 +55,15 @@ class LeaseContract:
 
     async def test_who_let_go_is_followed_at_once(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
-        await store.let_go()
+        await store.release_holder()
         assert abandoned_ids(await other.take_over(now_ms=0, limit=10)) == ["task-1"]
 
     async def test_what_another_one_holds_is_not_held(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
-        assert await other.held(beside=(), limit=10) == ()
+        assert await other.held(excluding=(), limit=10) == ()
         await other.take_over(now_ms=100, limit=10)
-        assert await store.held(beside=(), limit=10) == ()
-        assert await other.held(beside=(), limit=10) == (a_task(),)
+        assert await store.held(excluding=(), limit=10) == ()
+        assert await other.held(excluding=(), limit=10) == (a_task(),)
 
     async def test_a_renewed_lease_holds(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
@@ -120,7 +120,7 @@ class LeaseContract:
         await other.save(answered, expect=paused.seq, turn=a_turn())
         with pytest.raises(Conflict):
             await store.save(next_of(answered, TaskState.COMPLETED), expect=answered.seq)
-        await other.let_go()
+        await other.release_holder()
         assert await store.take_over(now_ms=0, limit=10) == (Abandoned(task=answered, turn=a_turn(), attempt=2),)
 
     async def test_a_save_without_a_turn_keeps_the_one_before(self, store: TaskStore, other: TaskStore) -> None:
@@ -134,13 +134,13 @@ class LeaseContract:
         await other.take_over(now_ms=100, limit=10)
         new = msgspec.structs.replace(a_turn(), prompt="new")
         await other.save(next_of(a_task()), expect=1, turn=new)
-        await other.let_go()
+        await other.release_holder()
         assert await store.take_over(now_ms=0, limit=10) == (Abandoned(task=next_of(a_task()), turn=new, attempt=2),)
 
     async def test_every_takeover_is_one_more_attempt(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
         for attempt in (2, 3, 4):
-            await store.let_go()
+            await store.release_holder()
             (found,) = await other.take_over(now_ms=0, limit=10)
             assert found.attempt == attempt
             store, other = other, store
@@ -169,7 +169,7 @@ class LeaseContract:
     async def test_two_that_take_over_at_once_share_without_overlap(self, store: TaskStore, other: TaskStore) -> None:
         for number in range(30):
             await store.create(a_task(f"task-{number}"), turn=a_turn(f"task-{number}"))
-        await store.let_go()
+        await store.release_holder()
         assert not await store.renew(until_ms=1_000)  # somebody else now
         async with asyncio.timeout(_PATIENCE_S):
             taken = await asyncio.gather(*[each.take_over(now_ms=10, limit=10) for each in (store, other) * 3])
@@ -194,7 +194,7 @@ class LeaseContract:
             for task, each in zip(tasks, (store, other) * 10, strict=True)
         ]
         assert await conflicts(writes) == len(writes) - 1
-        kept = await other.recall("ann", "demo", "key-1")
+        kept = await other.find_key("ann", "demo", "key-1")
         assert kept is not None
         assert [task.id for task in (await other.list(MINE)).tasks if task.seq == 2] == [kept.task_id]
 

@@ -57,7 +57,7 @@ async def told(store: Store) -> dict[str, int]:
 
 async def untold(store: Store) -> list[tuple[str, str]]:
     """Task and id of what is still to be told."""
-    return [(push.task_id, push.config.id) for push in await store.untold_push()]
+    return [(push.task_id, push.config.id) for push in await store.undelivered()]
 
 
 async def keep(store: Store, task: Task, *pushes: TaskPushConfig) -> None:
@@ -130,17 +130,17 @@ class PushStoreContract:
     async def test_what_a_webhook_was_told_never_goes_back(self, store: Store) -> None:
         await keep(store, a_task(), a_push("a"), a_push("b"))
         for seq in (3, 2, 3, 0):
-            await store.push_told("task-1", "a", seq)
+            await store.mark_delivered("task-1", "a", seq)
         assert await told(store) == {"a": 3, "b": 0}
 
     async def test_of_many_told_at_once_the_highest_counts(self, store: Store) -> None:
         await keep(store, a_task(), a_push())
         async with asyncio.timeout(_PATIENCE_S):
-            await asyncio.gather(*(store.push_told("task-1", "push-1", seq) for seq in (5, 20, 1, 19)))
+            await asyncio.gather(*(store.mark_delivered("task-1", "push-1", seq) for seq in (5, 20, 1, 19)))
         assert await told(store) == {"push-1": 20}
 
     async def test_telling_a_webhook_that_is_gone_brings_nothing_back(self, store: Store) -> None:
-        await store.push_told("task-1", "push-1", 3)
+        await store.mark_delivered("task-1", "push-1", 3)
         assert await told(store) == {}
 
     # untold
@@ -155,22 +155,22 @@ class PushStoreContract:
         ended = a_task(state=TaskState.COMPLETED, seq=5)
         await keep(store, ended, a_push("behind", told_seq=4), a_push("new"), a_push("told", told_seq=5))
         assert await untold(store) == [("task-1", "behind"), ("task-1", "new")]
-        assert await store.untold_push() == (a_push("behind", told_seq=4), a_push("new"))
+        assert await store.undelivered() == (a_push("behind", told_seq=4), a_push("new"))
 
     async def test_a_webhook_that_was_told_the_end_is_left_alone(self, store: Store) -> None:
         task = a_task()
         await keep(store, task, a_push())
-        await store.push_told("task-1", "push-1", task.seq)
+        await store.mark_delivered("task-1", "push-1", task.seq)
         assert await untold(store) == [("task-1", "push-1")]
         ended = next_of(task, TaskState.FAILED)
         await store.save(ended, expect=task.seq)
         assert await untold(store) == [("task-1", "push-1")]
-        await store.push_told("task-1", "push-1", ended.seq)
+        await store.mark_delivered("task-1", "push-1", ended.seq)
         assert await untold(store) == []
 
     async def test_a_webhook_that_is_set_again_is_to_be_told_again(self, store: Store) -> None:
         await keep(store, a_task(state=TaskState.COMPLETED, seq=5), a_push())
-        await store.push_told("task-1", "push-1", 5)
+        await store.mark_delivered("task-1", "push-1", 5)
         await store.put_push(a_push())
         assert await untold(store) == [("task-1", "push-1")]
 
@@ -187,8 +187,8 @@ class PushStoreContract:
             store.put_push(a_push("late")),
             store.list_push("ann", "demo", "task-1"),
             store.delete_push("ann", "demo", "task-1", "push-1"),
-            store.push_told("task-1", "push-1", 1),
-            store.untold_push(),
+            store.mark_delivered("task-1", "push-1", 1),
+            store.undelivered(),
         ):
             with pytest.raises(BackendError):
                 await call

@@ -49,8 +49,8 @@ class ScriptedAgent:
            next script, like any other.
     """
 
-    def __init__(self, *scripts: Sequence[Step], recovers: bool = False) -> None:
-        self.recovers = recovers
+    def __init__(self, *scripts: Sequence[Step], can_continue_after_restart: bool = False) -> None:
+        self.can_continue_after_restart = can_continue_after_restart
         self._scripts = list(scripts)
         self.turns: list[Turn] = []
         self.cancelled: list[Turn] = []
@@ -75,8 +75,8 @@ class ScriptedAgent:
                 self.cancelled.append(turn)
             raise
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         self.abandoned.append(thread_id)
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         self.forgotten.append(thread_id)

@@ -325,17 +325,17 @@ class TaskStoreContract:
     # keys
 
     async def test_a_key_stands_for_the_task_it_was_created_with(self, store: TaskStore) -> None:
-        assert await store.recall("ann", "demo", "key-1") is None
+        assert await store.find_key("ann", "demo", "key-1") is None
         await store.create(a_task(), turn=a_turn(), key=a_key())
-        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
+        assert await store.find_key("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
 
     @pytest.mark.parametrize(("owner", "agent"), [("bob", "demo"), ("ann", "other")])
     async def test_a_key_is_its_owners_and_its_agents_alone(self, store: TaskStore, owner: str, agent: str) -> None:
         await store.create(a_task(), key=a_key())
-        assert await store.recall(owner, agent, "key-1") is None
+        assert await store.find_key(owner, agent, "key-1") is None
         await store.create(a_task("task-2", owner=owner, agent=agent), key=a_key(digest="other"))
-        assert await store.recall(owner, agent, "key-1") == Remembered(digest="other", task_id="task-2")
-        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
+        assert await store.find_key(owner, agent, "key-1") == Remembered(digest="other", task_id="task-2")
+        assert await store.find_key("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
 
     async def test_a_create_whose_key_is_taken_says_by_what_and_writes_nothing(self, store: TaskStore) -> None:
         await store.create(a_task(), key=a_key())
@@ -348,19 +348,19 @@ class TaskStoreContract:
         await store.create(a_task())
         with pytest.raises(Conflict):
             await store.create(a_task(), key=a_key())
-        assert await store.recall("ann", "demo", "key-1") is None
+        assert await store.find_key("ann", "demo", "key-1") is None
 
     async def test_of_many_creates_with_one_key_at_once_exactly_one_wins(self, store: TaskStore) -> None:
         made = [a_task(f"task-{number}") for number in range(20)]
         assert await conflicts([store.create(task, key=a_key()) for task in made]) == len(made) - 1
         (kept,) = (await store.list(MINE)).tasks
-        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id=kept.id)
+        assert await store.find_key("ann", "demo", "key-1") == Remembered(digest="d", task_id=kept.id)
 
     async def test_a_save_may_bring_a_key_of_its_own(self, store: TaskStore) -> None:
         await store.create(a_task(), key=a_key())
         await store.save(next_of(a_task()), expect=1, turn=a_turn(), key=a_key("key-2"))
-        assert await store.recall("ann", "demo", "key-2") == Remembered(digest="d", task_id="task-1")
-        assert await store.recall("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
+        assert await store.find_key("ann", "demo", "key-2") == Remembered(digest="d", task_id="task-1")
+        assert await store.find_key("ann", "demo", "key-1") == Remembered(digest="d", task_id="task-1")
 
     async def test_a_save_whose_key_is_taken_writes_nothing(self, store: TaskStore) -> None:
         await store.create(a_task(), key=a_key())
@@ -375,7 +375,7 @@ class TaskStoreContract:
         with pytest.raises(Conflict) as raised:
             await store.save(next_of(a_task()), expect=7, key=a_key())
         assert not isinstance(raised.value, KeyTaken)
-        assert await store.recall("ann", "demo", "key-1") is None
+        assert await store.find_key("ann", "demo", "key-1") is None
 
     async def test_keys_are_forgotten_by_age_and_their_tasks_stay(self, store: TaskStore) -> None:
         for number in range(4):
@@ -383,7 +383,7 @@ class TaskStoreContract:
         assert await store.forget_keys(before_ms=3, limit=2) == 2
         assert await store.forget_keys(before_ms=3, limit=2) == 1
         assert await store.forget_keys(before_ms=3, limit=2) == 0
-        kept = [number for number in range(4) if await store.recall("ann", "demo", f"key-{number}")]
+        kept = [number for number in range(4) if await store.find_key("ann", "demo", f"key-{number}")]
         assert (kept, (await store.list(MINE)).total) == ([3], 4)
         await store.create(a_task("again"), key=a_key("key-0"))
 
@@ -393,9 +393,9 @@ class TaskStoreContract:
         for at_ms, state in ((400, TaskState.INPUT_REQUIRED), (200, TaskState.AUTH_REQUIRED), (300, TaskState.WORKING)):
             await store.create(a_task(f"{state}-{at_ms}", owner=f"owner-{at_ms}", state=state, at_ms=at_ms))
         await store.create(a_task("late", state=TaskState.INPUT_REQUIRED, at_ms=500))
-        waiting = await store.unanswered(before_ms=500, limit=10)
+        waiting = await store.paused_before(before_ms=500, limit=10)
         assert [task.id for task in waiting] == ["auth-required-200", "input-required-400"]
-        assert await store.unanswered(before_ms=500, limit=1) == waiting[:1]
+        assert await store.paused_before(before_ms=500, limit=1) == waiting[:1]
 
     async def test_what_ended_before_is_pruned_oldest_first_and_in_batches(self, store: TaskStore) -> None:
         for number in reversed(range(5)):
@@ -429,8 +429,8 @@ class TaskStoreContract:
         await store.create(a_task("stays"), key=a_key("key-2"))
         await store.save(next_of(a_task(), TaskState.COMPLETED), expect=1, key=a_key("key-3"))
         await store.prune(before_ms=10_000, limit=10)
-        assert [await store.recall("ann", "demo", f"key-{number}") for number in (1, 3)] == [None, None]
-        assert await store.recall("ann", "demo", "key-2") is not None
+        assert [await store.find_key("ann", "demo", f"key-{number}") for number in (1, 3)] == [None, None]
+        assert await store.find_key("ann", "demo", "key-2") is not None
         await store.create(a_task("new"), key=a_key())
 
     # holders
@@ -453,14 +453,14 @@ class TaskStoreContract:
             await store.create(a_task(name), turn=a_turn())
         await store.create(a_task("nobody's"))
         await store.save(next_of(a_task("ended"), TaskState.COMPLETED), expect=1)
-        held = {task.id for task in await store.held(beside=["b", "nobody's"], limit=10)}
+        held = {task.id for task in await store.held(excluding=["b", "nobody's"], limit=10)}
         assert held == ({"a", "c"} if store.is_durable else set())
-        assert len(await store.held(beside=(), limit=2)) == (2 if store.is_durable else 0)
+        assert len(await store.held(excluding=(), limit=2)) == (2 if store.is_durable else 0)
 
     async def test_letting_go_twice_is_fine(self, store: TaskStore) -> None:
         await store.renew(until_ms=1)
-        await store.let_go()
-        await store.let_go()
+        await store.release_holder()
+        await store.release_holder()
 
     # close
 
@@ -473,11 +473,11 @@ class TaskStoreContract:
             store.save(next_of(a_task()), expect=1),
             store.get("ann", "demo", "task-1"),
             store.list(MINE),
-            store.recall("ann", "demo", "key"),
+            store.find_key("ann", "demo", "key"),
             store.renew(until_ms=1),
-            store.let_go(),
+            store.release_holder(),
             store.take_over(now_ms=1, limit=1),
-            store.held(beside=(), limit=1),
+            store.held(excluding=(), limit=1),
             store.prune(before_ms=1, limit=1),
             store.forget_keys(before_ms=1, limit=1),
         ):

@@ -53,7 +53,7 @@ class Everything:
         command, *words = prompt.split(maxsplit=1)
         rest = " ".join(words)
         match command:
-            case "recall":
+            case "find_key":
                 yield " | ".join(told)
             case "ask":
                 yield {"interrupt": f"Which {rest}?"}

@@ -51,4 +51,4 @@ async def test_the_pieces_join_to_the_prompt(prompt: str, chunks: int) -> None:
 
 
 async def test_there_is_nothing_to_forget() -> None:
-    await EchoAgent().forget("c")
+    await EchoAgent().delete_thread("c")

@@ -189,7 +189,7 @@ async def test_dropping_the_question_cancels_the_remote_task_at_once(agent: Agen
     agent.says(asking(DELETE), CANCELED)
     served = LangGraphAgent(graph, prefill_to_lc=lambda _: [])
     assert isinstance(await served.invoke_with_hitl("delete it", thread_id="t"), Interrupt)
-    await served.abandon("t")
+    await served.close_turn("t")
     assert methods(agent) == ["SendStreamingMessage", "CancelTask"]
 
 
@@ -197,7 +197,7 @@ async def test_a_question_is_dropped_though_the_remote_agent_is_in_trouble(agent
     agent.says(asking(DELETE), result({"nonsense": 1}))
     served = LangGraphAgent(graph, prefill_to_lc=lambda _: [])
     await served.invoke_with_hitl("delete it", thread_id="t")
-    await served.abandon("t")
+    await served.close_turn("t")
     assert await questions(graph) == {}
 
 

@@ -34,7 +34,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 class Stubborn:
     """An agent that cannot be stopped before it wants to."""
 
-    recovers = False
+    can_continue_after_restart = False
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
@@ -53,9 +53,9 @@ class Stubborn:
         yield Delta(text=" late")
         yield Complete(text="late")
 
-    async def abandon(self, thread_id: str) -> None: ...
+    async def close_turn(self, thread_id: str) -> None: ...
 
-    async def forget(self, thread_id: str) -> None: ...
+    async def delete_thread(self, thread_id: str) -> None: ...
 
 
 class Exits(ScriptedAgent):
@@ -70,7 +70,7 @@ class Exits(ScriptedAgent):
             yield Complete(text="fine")
         raise self.raised
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         raise self.raised
 
 
@@ -108,7 +108,7 @@ async def test_a_run_that_takes_too_long_fails_with_the_reason() -> None:
 
 async def test_an_agent_that_cannot_drop_its_question_is_canceled_all_the_same() -> None:
     class Clinging(ScriptedAgent):
-        async def abandon(self, thread_id: str) -> None:
+        async def close_turn(self, thread_id: str) -> None:
             raise AgentError("no")
 
     async with serving(Clinging([ASK])) as service:
@@ -173,7 +173,7 @@ async def test_a_run_that_is_being_stopped_already_has_no_longer_than_the_others
     hangs = asyncio.Event()
 
     class Hanging(ScriptedAgent):
-        async def abandon(self, thread_id: str) -> None:
+        async def close_turn(self, thread_id: str) -> None:
             hangs.set()
             await asyncio.Event().wait()
 
@@ -271,7 +271,7 @@ async def test_a_run_that_was_left_behind_touches_the_thread_no_more() -> None:
             async for event in super().run(turn):
                 yield event
 
-        async def abandon(self, thread_id: str) -> None:
+        async def close_turn(self, thread_id: str) -> None:
             self.abandoned += 1
 
     agent = LateStubborn()

@@ -60,7 +60,7 @@ async def test_without_a_limit_everything_stays() -> None:
     await store.create(a_task("paused", state=S.INPUT_REQUIRED, at_ms=1))
     await housekeeper(store, upkeep).sweep()
     assert (await total(store), upkeep.expired, upkeep.deleted_threads) == (2, [], [])
-    assert await store.recall("ann", "demo", "key-1") is not None
+    assert await store.find_key("ann", "demo", "key-1") is not None
 
 
 async def test_pauses_end_by_a_limit_of_their_own() -> None:
@@ -77,8 +77,8 @@ async def test_keys_go_by_a_limit_of_their_own() -> None:
     await store.create(a_task("a", state=S.COMPLETED), key=a_key("old", at_ms=9 * DAY_MS - 1))
     await store.create(a_task("b", state=S.COMPLETED), key=a_key("young", at_ms=9 * DAY_MS))
     await housekeeper(store, Keeping(), keys_s=86_400).sweep()
-    assert await store.recall("ann", "demo", "old") is None
-    assert await store.recall("ann", "demo", "young") is not None
+    assert await store.find_key("ann", "demo", "old") is None
+    assert await store.find_key("ann", "demo", "young") is not None
     assert await total(store) == 2
 
 

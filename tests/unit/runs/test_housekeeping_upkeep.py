@@ -104,9 +104,9 @@ class Slow(ScriptedAgent):
         super().__init__([Complete(text="fresh")])
         self.gate = Gate()
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         await self.gate.wait()
-        await super().forget(thread_id)
+        await super().delete_thread(thread_id)
 
 
 async def test_a_message_waits_while_the_thread_of_its_context_is_being_deleted() -> None:
@@ -129,7 +129,7 @@ async def test_an_agent_that_cannot_delete_is_told_of_and_nothing_waits_for_it(
     error: type[AgentError | BackendError], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Clinging(ScriptedAgent):
-        async def forget(self, thread_id: str) -> None:
+        async def delete_thread(self, thread_id: str) -> None:
             raise error from OSError("read-only")
 
     async with serving(Clinging([Complete()])) as service:

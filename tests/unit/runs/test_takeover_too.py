@@ -48,8 +48,8 @@ class Left(MemoryTaskStore):
         taken, self.left = self.left[:limit], self.left[limit:]
         return tuple(taken)
 
-    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
-        return tuple(task for task in self.holds if task.id not in beside)[:limit]
+    async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
+        return tuple(task for task in self.holds if task.id not in excluding)[:limit]
 
     async def let_go(self) -> None:
         self._fail()
@@ -76,7 +76,7 @@ def store() -> Left:
 
 @pytest.fixture
 async def service(store: Left) -> AsyncIterator[RunService]:
-    agent = ScriptedAgent(*[[Complete()] for _ in range(200)], recovers=True)
+    agent = ScriptedAgent(*[[Complete()] for _ in range(200)], can_continue_after_restart=True)
     async with serving(agent, store, limits=Limits(lease_s=0.003)) as service:
         yield service
 

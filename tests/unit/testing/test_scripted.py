@@ -82,11 +82,11 @@ async def test_a_turn_that_is_closed_early_is_cut_short_unless_it_had_ended(
 
 async def test_abandoned_threads_are_remembered() -> None:
     agent = ScriptedAgent()
-    await agent.abandon("thread-1")
+    await agent.close_turn("thread-1")
     assert agent.abandoned == ["thread-1"]
 
 
 async def test_forgotten_threads_are_remembered() -> None:
     agent = ScriptedAgent()
-    await agent.forget("thread-1")
+    await agent.delete_thread("thread-1")
     assert agent.forgotten == ["thread-1"]

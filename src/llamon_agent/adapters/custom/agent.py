@@ -46,7 +46,7 @@ def entry_of(target: object) -> Callable[..., object]:
 class CustomAgent:
     """An `Agent` that calls a function of somebody else's. Raises: ConfigError: see `entry_of`, `read_signature`."""
 
-    recovers = False
+    can_continue_after_restart = False
     """How far its code had come, only it knows."""
 
     def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = lambda: uuid4().hex) -> None:
@@ -73,10 +73,10 @@ class CustomAgent:
                     return
         yield Complete()
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """Nothing to drop: the next turn of a custom agent is a plain call."""
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Forget that the thread was ever seen; what its code remembers is its own affair. See runs.ports.Agent."""
         self._seen.forget(thread_id)
 

@@ -84,7 +84,7 @@ class LangGraphAgent:
         return self._graph
 
     @property
-    def recovers(self) -> bool:
+    def can_continue_after_restart(self) -> bool:
         """Whether its threads outlive the process. See runs.ports.Agent."""
         checkpointer = self._graph.checkpointer
         return bool(checkpointer) and not isinstance(checkpointer, InMemorySaver)
@@ -103,12 +103,12 @@ class LangGraphAgent:
         thread = self._thread(config)
         return self._take(thread, call) if turn.attempt == 1 else self._take_again(thread, call, turn)
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """Put a thread right that nobody goes on with. See runs.ports.Agent."""
         with _agent_errors():
             await self._thread(thread_config(thread_id)).repair()
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread. See runs.ports.Agent."""
         with _agent_errors():
             await self._thread(thread_config(thread_id)).delete()
@@ -185,7 +185,7 @@ class LangGraphAgent:
         return Thread(self._graph, config, self._context)
 
     async def _mended(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
-        """A call of somebody who knows no `abandon`: closed in the middle, it puts its thread right itself.
+        """A call of somebody who knows no `close_turn`: closed in the middle, it puts its thread right itself.
 
         Being closed once the last event is out leaves a pause as it is.
         """

@@ -66,7 +66,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 class ProcessAgent:
     """An `Agent` that runs a command for each turn."""
 
-    recovers = False
+    can_continue_after_restart = False
 
     def __init__(self, command: Command, *, new_id: NewId = lambda: uuid4().hex) -> None:
         self._command = command
@@ -92,10 +92,10 @@ class ProcessAgent:
             code = await child.stop(self._command.kill_after_s)
         yield end_of(output.ending, code)
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """Nothing to drop: the process that asked has ended, and the next turn is a new one."""
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Forget that the thread was ever seen. See runs.ports.Agent."""
         self._seen.forget(thread_id)
 

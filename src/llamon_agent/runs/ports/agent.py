@@ -39,7 +39,7 @@ class Agent(Protocol):
     """Something that answers turns. Shared by all runs, so a run's state lives in its generator, never here."""
 
     @property
-    def recovers(self) -> bool:
+    def can_continue_after_restart(self) -> bool:
         """Whether a turn that was cut off can be taken again: a turn with an `attempt` above 1 goes on where the one
         before was cut off, as far as the agent's own memory reaches.
         """
@@ -53,11 +53,11 @@ class Agent(Protocol):
                 Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
         Raises: AgentError, its cause chained, and then the thread is fit for its next turn; BackendError, where its
                 threads are kept is away. Cancelling is closing: then stop the work, free what is held, and re-raise.
-                Behind both the thread is left as it is, for `abandon` or another attempt.
+                Behind both the thread is left as it is, for `close_turn` or another attempt.
         """
         ...
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """Nobody goes on with what this thread is in the middle of: drop its pending question, and put right what a
         turn that was closed has left, so that the next turn starts clean.
 
@@ -65,7 +65,7 @@ class Agent(Protocol):
         """
         ...
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Delete all that is kept of this thread: its tasks have gone, and who comes back begins anew.
 
         Raises: AgentError, BackendError. Fine where nothing is kept.

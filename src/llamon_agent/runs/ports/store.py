@@ -111,7 +111,7 @@ class TaskStore(Protocol):
         """A page of tasks."""
         ...
 
-    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
+    async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         """What a key stands for, None where it is not known."""
         ...
 
@@ -123,7 +123,7 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def let_go(self) -> None:
+    async def release_holder(self) -> None:
         """The holder ends: its runs can be taken over at once, by whoever comes next. Safe to call twice."""
         ...
 
@@ -137,13 +137,13 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+    async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
         """What `holder` holds, beside these tasks, at most `limit` of it. For a process that names what it works on:
         of any other one, the end was never kept, or the store has lost it.
         """
         ...
 
-    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+    async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         """Paused tasks whose status is older, whoever owns them, the oldest first and at most `limit`."""
         ...
 
@@ -180,13 +180,13 @@ class PushStore(Protocol):
         """Forget a webhook; fine where there is none."""
         ...
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
         """The webhook has taken everything up to `seq`; a lower one than is kept changes nothing, nor does a webhook
         that is gone.
         """
         ...
 
-    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+    async def undelivered(self) -> tuple[TaskPushConfig, ...]:
         """The webhooks that something is still to be told, whoever owns them: their task has not ended, or has a newer
         event than they were told of. By task and id.
         """

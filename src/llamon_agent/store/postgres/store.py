@@ -92,8 +92,8 @@ class PostgresTaskStore:
         tasks = tuple(task_in(body) for body in bodies[: query.limit])
         return TaskPage(tasks=tasks, total=found[0][0], more=len(bodies) > query.limit)
 
-    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
-        found = await self._ask("recall", **names(owner=owner, agent=agent, key=key))
+    async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
+        found = await self._ask("find_key", **names(owner=owner, agent=agent, key=key))
         return Remembered(digest=found[0][0], task_id=told_text(found[0][1])) if found else None
 
     async def renew(self, *, until_ms: int) -> bool:
@@ -111,10 +111,10 @@ class PostgresTaskStore:
             self._writer.holder = holder
             return False
 
-    async def let_go(self) -> None:
+    async def release_holder(self) -> None:
         async with self._connection(writes=True) as connection:
             await self._writer.clear_doubts(connection)
-            await connection.execute(_SQL["let_go"], {"holder": self.holder})
+            await connection.execute(_SQL["release_holder"], {"holder": self.holder})
 
     async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
         asked: list[str] = []
@@ -129,12 +129,12 @@ class PostgresTaskStore:
         self._doubtful_takes = [each for each in self._doubtful_takes if is_partial and each not in asked]
         return abandoned_in((body, turn, attempt) for body, turn, attempt in taken)
 
-    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
-        found = await self._ask("held", holder=self.holder, beside=[kept_text(each) for each in beside], limit=limit)
+    async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
+        found = await self._ask("held", holder=self.holder, excluding=[kept_text(each) for each in excluding], limit=limit)
         return readable(body for (body,) in found)
 
-    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
-        found = await self._ask("unanswered", before_ms=before_ms, limit=limit)
+    async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+        found = await self._ask("paused_before", before_ms=before_ms, limit=limit)
         return readable(body for (body,) in found)
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
@@ -162,11 +162,11 @@ class PostgresTaskStore:
     async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
         await self._tell("delete_push", **names(owner=owner, agent=agent, task_id=task_id, id=config_id))
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
-        await self._tell("push_told", **names(task_id=task_id, id=config_id), seq=seq)
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
+        await self._tell("mark_delivered", **names(task_id=task_id, id=config_id), seq=seq)
 
-    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
-        return tuple(push_in(*row) for row in await self._ask("untold_push"))
+    async def undelivered(self) -> tuple[TaskPushConfig, ...]:
+        return tuple(push_in(*row) for row in await self._ask("undelivered"))
 
     async def close(self) -> None:
         self._closed = True
@@ -174,7 +174,7 @@ class PostgresTaskStore:
 
     async def _why_not(self, task: Task, key: IdempotencyKey | None) -> Conflict:
         """What was in the way of a write that changed nothing."""
-        taken = None if key is None else await self.recall(task.owner, task.agent, key.value)
+        taken = None if key is None else await self.find_key(task.owner, task.agent, key.value)
         return Conflict() if taken is None else KeyTaken(taken.task_id, taken.digest)
 
     async def _abandoned(self, connection: Connection, now_ms: int, limit: int, task_id: str | None) -> Sequence[str]:

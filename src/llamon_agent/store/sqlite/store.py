@@ -114,8 +114,8 @@ class SqliteTaskStore:
     async def list(self, query: TaskQuery) -> TaskPage:
         return await self._read(lambda: _list(self._reading, query))
 
-    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
-        return await self._read(lambda: sqlite_upkeep.recall(self._reading, owner, agent, key))
+    async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
+        return await self._read(lambda: sqlite_upkeep.find_key(self._reading, owner, agent, key))
 
     async def renew(self, *, until_ms: int) -> bool:
         holder, is_first, successor = self._holder, not self._is_known, _new_holder()
@@ -129,8 +129,8 @@ class SqliteTaskStore:
             self._holder = successor
         return lives or is_first
 
-    async def let_go(self) -> None:
-        await self._writer.write(sqlite_upkeep.SQL["let_go"], {"holder": self._holder})
+    async def release_holder(self) -> None:
+        await self._writer.write(sqlite_upkeep.SQL["release_holder"], {"holder": self._holder})
 
     async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
         holder = self._holder
@@ -138,12 +138,12 @@ class SqliteTaskStore:
             lambda connection: sqlite_upkeep.take_over(connection, holder, now_ms=now_ms, limit=limit, task_id=task_id)
         )
 
-    async def held(self, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+    async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
         holder = self._holder
-        return await self._read(lambda: sqlite_upkeep.held(self._reading, holder, beside=beside, limit=limit))
+        return await self._read(lambda: sqlite_upkeep.held(self._reading, holder, excluding=excluding, limit=limit))
 
-    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
-        return await self._read(lambda: sqlite_upkeep.unanswered(self._reading, before_ms=before_ms, limit=limit))
+    async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+        return await self._read(lambda: sqlite_upkeep.paused_before(self._reading, before_ms=before_ms, limit=limit))
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
         return await self._writer.work(
@@ -167,11 +167,11 @@ class SqliteTaskStore:
         row = {"owner": owner, "agent": agent, "task_id": task_id, "id": config_id}
         await self._writer.write(_SQL["delete_push"], row)
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
-        await self._writer.write(_SQL["push_told"], {"task_id": task_id, "id": config_id, "seq": seq})
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
+        await self._writer.write(_SQL["mark_delivered"], {"task_id": task_id, "id": config_id, "seq": seq})
 
-    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
-        return await self._read(lambda: _pushes(self._reading, "untold_push", {}))
+    async def undelivered(self) -> tuple[TaskPushConfig, ...]:
+        return await self._read(lambda: _pushes(self._reading, "undelivered", {}))
 
     async def close(self) -> None:
         self._closed = True

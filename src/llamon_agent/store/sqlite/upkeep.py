@@ -18,9 +18,9 @@ from llamon_agent.store.statements import load_statements
 SQL = {**load_statements("sqlite/lease.sql"), **load_statements("sqlite/retention.sql")}
 
 
-def recall(connection: sqlite3.Connection, owner: str, agent: str, key: str) -> Remembered | None:
+def find_key(connection: sqlite3.Connection, owner: str, agent: str, key: str) -> Remembered | None:
     """What a key stands for."""
-    found = connection.execute(SQL["recall"], {"owner": owner, "agent": agent, "key": key}).fetchone()
+    found = connection.execute(SQL["find_key"], {"owner": owner, "agent": agent, "key": key}).fetchone()
     return None if found is None else Remembered(digest=found[0], task_id=found[1])
 
 
@@ -28,7 +28,7 @@ def write_keyed(
     connection: sqlite3.Connection, statement: str, row: Row, task: Task, key: IdempotencyKey
 ) -> Conflict | None:
     """Write a task and its key; or what is in the way of that."""
-    taken = recall(connection, task.owner, task.agent, key.value)
+    taken = find_key(connection, task.owner, task.agent, key.value)
     if taken is not None:
         return KeyTaken(taken.task_id, taken.digest)
     if connection.execute(statement, row).rowcount != 1:
@@ -57,16 +57,16 @@ def take_over(
     return tuple(sorted(found, key=lambda each: (each.task.status.at_ms, each.task.id)))
 
 
-def held(connection: sqlite3.Connection, holder: str, *, beside: Collection[str], limit: int) -> tuple[Task, ...]:
+def held(connection: sqlite3.Connection, holder: str, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
     """What the holder holds, beside these tasks."""
-    row = {"holder": holder, "beside": msgspec.json.encode(list(beside)).decode(), "limit": limit}
+    row = {"holder": holder, "excluding": msgspec.json.encode(list(excluding)).decode(), "limit": limit}
     return readable(body for (body,) in connection.execute(SQL["held"], row))
 
 
-def unanswered(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+def paused_before(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> tuple[Task, ...]:
     """Tasks that have waited for long."""
     row = {"before_ms": before_ms, "limit": limit}
-    return readable(body for (body,) in connection.execute(SQL["unanswered"], row))
+    return readable(body for (body,) in connection.execute(SQL["paused_before"], row))
 
 
 def prune(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> Pruned:

@@ -225,8 +225,8 @@ async def test_a_forgotten_thread_is_told_its_history_again() -> None:
     target = Remembering()
     agent = agent_of(target)
     await said(agent, a_turn(history=HISTORY))
-    await agent.forget("c")
-    await agent.forget("unknown")
+    await agent.delete_thread("c")
+    await agent.delete_thread("unknown")
     await said(agent, a_turn(history=HISTORY))
     assert target.seeds == [["lc:one", "lc:two"], ["lc:one", "lc:two"]]
 
@@ -345,7 +345,7 @@ async def test_a_question_may_be_returned() -> None:
 async def test_a_pause_that_was_abandoned_leaves_the_next_turn_a_plain_call() -> None:
     agent = agent_of(Careful())
     asked = await said(agent, a_turn())
-    await agent.abandon("c")
+    await agent.close_turn("c")
     assert await said(agent, a_turn()) == asked
 
 

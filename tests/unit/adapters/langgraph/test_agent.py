@@ -663,8 +663,8 @@ async def test_abandoning_drops_the_pause_only(saver: Saver) -> None:
     graph = approval_graph(saver, done)
     agent = agent_of(graph)
     pause = asked(await events_of(agent, turn("go")))
-    await agent.abandon("thread")
-    await agent.abandon("unused")
+    await agent.close_turn("thread")
+    await agent.close_turn("unused")
     with pytest.raises(AgentError, match="Nothing waits"):
         await events_of(agent, turn("yes", answers=True))
     next_pause = asked(await events_of(agent, turn("again", task="2")))
@@ -676,8 +676,8 @@ async def test_a_forgotten_thread_is_new_and_the_others_stay(saver: Saver) -> No
     graph = chat_graph(plain("ok"), saver)
     agent = agent_of(graph)
     await events_of(agent, turn("hi"))
-    await agent.forget("thread")
-    await agent.forget("unused")
+    await agent.delete_thread("thread")
+    await agent.delete_thread("unused")
     assert (await graph.aget_state(config_of())).values == {}
     assert [found async for found in saver.alist(None)] == []
 
@@ -689,7 +689,7 @@ async def test_a_checkpointer_that_cannot_delete_keeps_its_threads() -> None:
 
     graph = chat_graph(plain("ok"), Keeps())
     await events_of(agent_of(graph), turn("hi"))
-    await agent_of(graph).forget("thread")
+    await agent_of(graph).delete_thread("thread")
     assert (await graph.aget_state(config_of())).values != {}
 
 
@@ -699,11 +699,11 @@ async def test_a_checkpointer_that_fails_to_delete_is_the_agents_failure() -> No
             raise OSError("secret")
 
     with pytest.raises(AgentError):
-        await agent_of(chat_graph(plain("ok"), Fails())).forget("thread")
+        await agent_of(chat_graph(plain("ok"), Fails())).delete_thread("thread")
 
 
 async def test_a_graph_without_memory_has_nothing_to_forget() -> None:
-    await agent_of(chat_graph(plain("ok"), None)).forget("thread")
+    await agent_of(chat_graph(plain("ok"), None)).delete_thread("thread")
 
 
 async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> None:
@@ -711,7 +711,7 @@ async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> No
     agent = agent_of(graph)
     await events_of(agent, turn("hi"))
     before = (await graph.aget_state(config_of())).config
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert (await graph.aget_state(config_of())).config == before
 
 
@@ -774,7 +774,7 @@ async def test_6_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver:
             await until(events, Progress)
             await slow.begun.wait()
     assert slow.stopped.is_set()
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     slow.go_on.set()
     snapshot = await graph.aget_state(config_of())
     assert (snapshot.next, snapshot.interrupts) == ((), ())
@@ -801,7 +801,7 @@ async def test_an_answer_that_is_cancelled_while_it_resumes_leaves_no_pause(save
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert (await graph.aget_state(config_of())).interrupts == ()
 
 
@@ -831,7 +831,7 @@ async def test_a_sync_tool_is_waited_for_when_its_run_is_stopped_and_its_result_
         with pytest.raises(asyncio.CancelledError):
             await running
     assert ended.is_set()
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     results = [message for message in await messages_of(graph) if isinstance(message, ToolMessage)]
     assert [result.status for result in results] == ["error"]
 
@@ -928,7 +928,7 @@ async def test_a_checkpointer_that_is_away_fails_the_run() -> None:
         await events_of(agent, turn("hi"))
     assert "secret" not in raised.value.public
     with pytest.raises(AgentError):
-        await agent.abandon("thread")
+        await agent.close_turn("thread")
 
 
 async def test_a_checkpointer_that_goes_away_at_the_end_never_gives_an_empty_success(

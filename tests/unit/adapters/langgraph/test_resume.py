@@ -196,7 +196,7 @@ async def test_a_run_that_is_given_up_when_a_node_had_ended_leaves_nothing_to_go
     graph = steps.graph(saver)
     agent = agent_of(graph)
     await saver.died_in(agent, turn("go"))
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert (await graph.aget_state(config_of())).tasks == ()
     assert asked(await events_of(agent, turn("next", task="2"))).questions
     assert await said(graph) == ["go", "said one", "next", "said one"]
@@ -322,7 +322,7 @@ async def test_a_thread_that_is_put_right_before_the_input_is_not_taken_for_begu
     graph = steps.graph(saver)
     agent = agent_of(graph)
     await died_in(steps, agent, turn("first", task="1"))
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert whole(await events_of(agent, again(turn("second", task="2")))) == "said three"
     assert (await said(graph))[:3] == ["first", "said one", "second"]
 
@@ -331,7 +331,7 @@ async def test_a_run_that_somebody_gave_up_is_not_taken_up_again(saver: Saver) -
     steps = Steps(hold="two")
     agent = agent_of(steps.graph(saver))
     await died_in(steps, agent, turn("go"))
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     with pytest.raises(AgentError, match="restarted"):
         await events_of(agent, again(turn("go")))
     assert steps.done == ["one"]
@@ -396,15 +396,15 @@ async def test_what_is_told_beside_the_answer_is_called_alike_in_every_attempt(s
 
 
 def test_only_threads_that_outlive_the_process_recover() -> None:
-    assert not agent_of(Steps().graph(None)).recovers
-    assert not agent_of(Steps().graph(InMemorySaver())).recovers
+    assert not agent_of(Steps().graph(None)).can_continue_after_restart
+    assert not agent_of(Steps().graph(InMemorySaver())).can_continue_after_restart
 
 
 async def test_threads_in_a_file_recover(tmp_path: Any) -> None:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
-        assert agent_of(Steps().graph(saver)).recovers
+        assert agent_of(Steps().graph(saver)).can_continue_after_restart
 
 
 async def test_a_thread_that_is_not_kept_begins_anew() -> None:

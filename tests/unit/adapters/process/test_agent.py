@@ -120,7 +120,7 @@ async def test_an_answer_by_data_is_told_as_json() -> None:
 
 
 async def test_abandoning_a_question_leaves_nothing_to_do() -> None:
-    await agent_of("cat").abandon("c")
+    await agent_of("cat").close_turn("c")
 
 
 # --- how a run ends ---------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ async def test_a_forgotten_thread_is_told_its_history_again() -> None:
     agent = agent_of("cat")
     turn = a_turn("three", history=HISTORY)
     first = await said(agent, turn)
-    await agent.forget(turn.thread_id)
+    await agent.delete_thread(turn.thread_id)
     assert await said(agent, turn) == first
 
 

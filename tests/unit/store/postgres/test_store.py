@@ -243,12 +243,12 @@ async def test_any_name_that_a_caller_gives_is_kept_as_it_is(store_url: str) -> 
             assert await store.get(name, name, task.id) == task
             assert (await store.list(TaskQuery(owner=name, agent=name, context_id=name))).tasks == (task,)
             assert await store.list_push(name, name, task.id) == (push,)
-            assert await store.recall(name, name, name) == Remembered(digest="d", task_id=task.id)
-        assert len(await store.untold_push()) == len(odd)
+            assert await store.find_key(name, name, name) == Remembered(digest="d", task_id=task.id)
+        assert len(await store.undelivered()) == len(odd)
         pruned = await store.prune(before_ms=10_000, limit=100)
         assert set(pruned.task_ids) == {f"task-{name}" for name in odd}
         assert set(pruned.contexts) == {(name, name, name) for name in odd}
-        assert await store.untold_push() == ()
+        assert await store.undelivered() == ()
 
 
 async def test_a_pruned_task_takes_its_webhooks_along(postgres: PostgresServer, store_url: str) -> None:
@@ -280,7 +280,7 @@ async def test_a_damaged_task_is_in_nobody_elses_way(postgres: PostgresServer, s
         damage = sql.SQL("update llamon_task set body = 'nonsense' where id like 'bad%'")
         postgres.execute(damage, name_of(store_url))
         assert [each.task.id for each in await store.take_over(now_ms=1, limit=10)] == ["good"]
-        assert [task.id for task in await store.unanswered(before_ms=10_000, limit=10)] == ["good-paused"]
+        assert [task.id for task in await store.paused_before(before_ms=10_000, limit=10)] == ["good-paused"]
 
 
 async def test_a_store_whose_table_is_gone_is_away(postgres: PostgresServer, own_store_url: str) -> None:

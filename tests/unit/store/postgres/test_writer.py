@@ -109,7 +109,7 @@ async def test_a_create_whose_answer_was_lost_is_taken_back(
     assert await store.get("ann", "demo", "task-1") == task
     assert await create(writer, a_task("task-2"))
     assert await store.get("ann", "demo", "task-1") is None
-    assert await store.recall("ann", "demo", "key-1") is None
+    assert await store.find_key("ann", "demo", "key-1") is None
 
 
 async def test_a_create_whose_answer_was_lost_can_be_tried_again(

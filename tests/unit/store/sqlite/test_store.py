@@ -128,7 +128,7 @@ async def test_webhooks_are_there_when_the_store_is_opened_again(path: Path) -> 
         await store.create(a_task())
         await store.put_push(a_full_push())
         await store.put_push(a_push(told_seq=1))
-        await store.push_told("task-1", "push-1", 6)
+        await store.mark_delivered("task-1", "push-1", 6)
     async with opened(path) as store:
         assert await told(store) == {a_full_push().config.id: a_full_push().told_seq, "push-1": 6}
         assert (await store.list_push("ann", "demo", "task-1"))[0] == a_full_push()
@@ -232,7 +232,7 @@ async def test_webhooks_of_tasks_that_are_over_cost_a_start_nothing(path: Path) 
         for name, statement in load_statements("sqlite/push.sql").items():
             anything = dict.fromkeys(re.findall(r":(\w+)", statement))
             plan = [str(row[-1]) for row in file.execute(f"explain query plan {statement}", anything)]
-            expected = ["SCAN push USING INDEX push_to_tell"] if name == "untold_push" else []
+            expected = ["SCAN push USING INDEX push_to_tell"] if name == "undelivered" else []
             assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == expected, name
 
 
@@ -276,7 +276,7 @@ async def test_a_damaged_task_is_in_nobody_elses_way(path: Path) -> None:
             await gone.create(a_task(f"{name}-paused", state=TaskState.INPUT_REQUIRED))
         change(path, "update task set body = 'nonsense' where id like 'bad%'")
         assert [each.task.id for each in await store.take_over(now_ms=1, limit=10)] == ["good"]
-        assert [task.id for task in await store.unanswered(before_ms=10_000, limit=10)] == ["good-paused"]
+        assert [task.id for task in await store.paused_before(before_ms=10_000, limit=10)] == ["good-paused"]
 
 
 async def test_a_store_whose_table_is_gone_is_away(path: Path) -> None:

@@ -213,7 +213,7 @@ class Delivery:
 
     async def _write_down(self, seq: int) -> None:
         try:
-            await self._store.push_told(self._push.task_id, self._push.config.id, seq)
+            await self._store.mark_delivered(self._push.task_id, self._push.config.id, seq)
         except BackendError:
             self._warn("what a webhook was told could not be recorded: it may be told again")
 

@@ -87,7 +87,7 @@ class Webhooks:
 
     async def catch_up(self) -> None:
         """Go on with what an earlier process left untold, once its runs have been taken over. Raises: BackendError."""
-        for push in await self._store.untold_push():
+        for push in await self._store.undelivered():
             self._start(push, None)
 
     def check(self, config: PushConfig) -> None:

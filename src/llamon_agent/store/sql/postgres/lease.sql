@@ -9,7 +9,7 @@ update llamon_holder
 set until_ms = %(until_ms)s
 where id = %(holder)s;
 
--- name: let_go
+-- name: release_holder
 delete from llamon_holder
 where id = %(holder)s;
 
@@ -53,10 +53,10 @@ order by at_ms, id;
 -- name: held
 select body
 from llamon_task
-where holder = %(holder)s and not (id = any(%(beside)b::text[]))
+where holder = %(holder)s and not (id = any(%(excluding)b::text[]))
 limit %(limit)s;
 
--- name: unanswered
+-- name: paused_before
 select body
 from llamon_task
 where state in ('input-required', 'auth-required') and at_ms < %(before_ms)s
@@ -97,7 +97,7 @@ left join lateral (
 ) as other on true
 order by gone.at_ms, gone.id;
 
--- name: recall
+-- name: find_key
 select digest, task_id
 from llamon_idempotency
 where owner = %(owner)s and agent = %(agent)s and key = %(key)s;

@@ -211,7 +211,7 @@ async def test_what_was_told_is_written_down_to_the_end() -> None:
         run = await told.runs.submit_run(request())
         await (await told.follow(run.task))
         assert await told.told_seq(run.task) == (await run.settled(5)).seq
-        assert await told.store.untold_push() == ()
+        assert await told.store.undelivered() == ()
 
 
 class Noting(MemoryTaskStore):
@@ -221,9 +221,9 @@ class Noting(MemoryTaskStore):
         super().__init__()
         self.written: list[int] = []
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
         self.written.append(seq)
-        await super().push_told(task_id, config_id, seq)
+        await super().mark_delivered(task_id, config_id, seq)
 
 
 async def test_what_was_told_while_the_task_worked_is_not_written_down() -> None:
@@ -239,7 +239,7 @@ async def test_what_was_told_while_the_task_worked_is_not_written_down() -> None
 async def test_what_was_given_up_is_written_down_too() -> None:
     async with telling([Complete()], hook=Hook(*[NO] * 10)) as told:
         await (await told.follow(await begun(told)))
-        assert await told.store.untold_push() == ()
+        assert await told.store.undelivered() == ()
 
 
 async def test_a_hook_that_is_stopped_while_it_is_told_stays_untold() -> None:
@@ -252,7 +252,7 @@ async def test_a_hook_that_is_stopped_while_it_is_told_stays_untold() -> None:
         following.cancel()
         await asyncio.wait({following})
         assert await told.told_seq(run.task) == 0
-        assert len(await told.store.untold_push()) == 1
+        assert len(await told.store.undelivered()) == 1
 
 
 async def test_a_hook_that_knows_of_the_pause_hears_only_what_follows_it() -> None:
@@ -278,7 +278,7 @@ async def test_a_hook_that_missed_something_is_caught_up_with_the_task_as_it_is(
 class Forgetful(MemoryTaskStore):
     """A store that cannot write down what was told."""
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
         raise BackendError
 
 

@@ -408,4 +408,4 @@ async def test_leaving_does_not_wait_for_a_silent_receiver() -> None:
         async with asyncio.timeout(3), edge([Complete()], timeout_s=60) as here:
             await here.begin_with(hook_at(receiver.url))
             await receiver.heard(1)
-        assert len(await here.store.untold_push()) == 1
+        assert len(await here.store.undelivered()) == 1
