@@ -225,7 +225,7 @@ async def goes_on(adapter: str) -> bool:
     with closing(sqlite3.connect(":memory:")) as connection:
         if isinstance(agent, LangGraphAgent):
             agent.graph.checkpointer = SqliteSaver(connection)
-        return agent.can_continue_after_restart
+        return agent.survives_restart
 
 
 PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {

@@ -9,7 +9,7 @@ from llamon_agent.runs.ports.agent import Turn
 class EchoAgent:
     """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
 
-    can_continue_after_restart = False
+    survives_restart = False
 
     def __init__(self, chunks: int = 1) -> None:
         self._chunks = chunks

@@ -21,7 +21,7 @@ from llamon_agent.domain.task import Task
 from llamon_agent.runs.decisions import decide_cancel
 from llamon_agent.runs.housekeeping import BATCH, prune_batch
 from llamon_agent.runs.ports.store import ContextKey, TaskStore
-from llamon_agent.runs.task_recorder import Recorder
+from llamon_agent.runs.task_recorder import TaskRecorder
 from llamon_agent.serving.storage import Storage, inspect_storage, open_storage
 from llamon_agent.store.sqlite.folder import FolderInUse
 
@@ -87,7 +87,7 @@ async def _cancel(store: TaskStore, task: Task) -> None:
             raise Usage(_in_use(_CANCEL_THERE))
         task, turn = taken[0].task, taken[0].turn
         answer_id = turn.answer_id if turn is not None else None
-    recorder = Recorder(store, clock=now_ms, new_id=new_id)
+    recorder = TaskRecorder(store, clock=now_ms, new_id=new_id)
     await recorder.orphan(task, Cancelled(), answer_id=answer_id)
 
 

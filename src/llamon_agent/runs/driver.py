@@ -1,9 +1,10 @@
-"""Conducting runs: how each is started, stopped, and taken to its end, whatever its agent does meanwhile."""
+"""Drives runs: how each is started, stopped and taken to its end, whatever its agent does meanwhile."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Protocol
 
 from llamon_agent.domain.error_location import with_cause
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
@@ -12,20 +13,46 @@ from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import Limits, Runtime
-from llamon_agent.runs.run import HandOver, Phase, Run, Stop
-from llamon_agent.runs.task_recorder import Recorder, to_its_end
+from llamon_agent.runs.run import Execution, HandOver, Phase, Stop
+from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
 
-# MERGED-DOC: Hearing an agent out: what it says becomes the task's, until it says how the run ends.
+logger = logging.getLogger(__name__)
+
+AGENT_BROKE = "The agent failed unexpectedly."
+CANNOT_BE_KEPT = "The agent said something that cannot be kept."
+
 _EVENTS_PER_BREATH = 64
-"""How many events an agent may say in one go before others get the event loop."""
+"""How many events an agent may give in one go before others get the event loop."""
+
+_LAST_MOMENT_S = 0.5
+"""How long an ending service waits for what did not stop earlier."""
+
+Ending = Outcome | HandOver
+
+Work = Callable[[Execution], Awaitable[Ending]]
+"""What a run does, and how it ends."""
 
 
-async def hear_out(
-    run: Run, turn: Turn, runtime: Runtime, recorder: Recorder, *, snapshot_every_s: float
+class Owner(Protocol):
+    """The owner of the runs. Shape: while `closing`, an end that cannot be recorded is not tried again."""
+
+    closing: bool
+
+    def release(self, execution: Execution) -> None:
+        """The run is over."""
+        ...
+
+    def mark_lost(self, task: Task) -> None:
+        """The end of the task could not be recorded."""
+        ...
+
+
+async def consume(
+    execution: Execution, turn: Turn, runtime: Runtime, recorder: TaskRecorder, *, snapshot_every_s: float
 ) -> Outcome | Stop:
-    """Give the agent its turn, and tell the run's task what it says; how it ends.
+    """Apply what the agent says to the task; how the run ends.
 
-    A run that is opening is a task as soon as it says anything, beside that it has started and how it ends.
+    A run that is opening becomes a task with the first event other than its start and its end.
 
     Raises: what the agent raises. Cancelling closes the agent's generator first.
     """
@@ -35,244 +62,226 @@ async def hear_out(
     events = runtime.agent.run(turn)
     try:
         async for event in events:
-            if run.stopping is not None:
-                return run.stopping
+            if execution.stopping is not None:
+                return execution.stopping
             if isinstance(event, Outcome):
                 return event
-            if run.opening is not None and not isinstance(event, Started):
-                await to_its_end(recorder.open(run))
-            run.live.hear(event)
+            if execution.opening is not None and not isinstance(event, Started):
+                await finish_write(recorder.open(execution))
+            execution.live.apply(event)
             count += 1
             if count % _EVENTS_PER_BREATH == 0:
                 await asyncio.sleep(0)
             if loop.time() >= next_record_s:
-                await to_its_end(recorder.snapshot(run.live))
+                await finish_write(recorder.snapshot(execution.live))
                 next_record_s = loop.time() + snapshot_every_s
     finally:
         await events.aclose()
     return Complete()
 
 
-logger = logging.getLogger(__name__)
-
-AGENT_BROKE = "The agent failed unexpectedly."
-CANNOT_BE_KEPT = "The agent said something that cannot be kept."
-
-_LAST_MOMENT_S = 0.5
-"""How long an ending service waits for what did not stop before."""
-
-Ending = Outcome | HandOver
-
-Execution = Callable[[Run], Awaitable[Ending]]
-"""What a run does, and how it ends."""
-
-
-class Conductor:
+class RunDriver:
     """Every run of a service, from its start to its end.
 
-    It owns what the runs do, and no TaskGroup does: that would wait for what was left behind, and so might for ever.
-
-    Shape: release is told of each run that is over; while `closing`, an end that cannot be recorded is not tried again.
-           `lost` are the tasks, by id, whose end could not be recorded, or whose record is older than it has been.
+    It owns the tasks of the runs, as no TaskGroup could: that would wait for what did not stop, perhaps for ever.
     """
 
-    def __init__(self, recorder: Recorder, limits: Limits, release: Callable[[Run], None]) -> None:
-        self.closing = False
-        self.lost: dict[str, Task] = {}
-        self._at_work: set[asyncio.Task[None]] = set()
+    def __init__(self, recorder: TaskRecorder, limits: Limits, owner: Owner) -> None:
+        self._workers: set[asyncio.Task[None]] = set()
         self._recorder = recorder
         self._limits = limits
-        self._release = release
+        self._owner = owner
 
-    def start(self, run: Run) -> Run:
-        """Let the agent have the run's turn, within its limit of time."""
-        return self._start(run, self._execute)
+    def start(self, execution: Execution) -> None:
+        """Let the agent have the turn, within its limit of time."""
+        self._start(execution, self._execute)
 
-    def start_abandoning(self, run: Run, how: Cancelled | Error) -> Run:
+    def start_closing(self, execution: Execution, how: Cancelled | Error) -> None:
         """Let the run end a paused task as `how` says: its question is dead, and the thread must not wait for it."""
-        return self._start(run, partial(self._abandon, how=how))
+        self._start(execution, partial(self._close_turn, how=how))
 
-    def stop(self, run: Run, how: Stop, *, within_s: float | None = None) -> None:
-        """End the run as `how` says: one that waits never starts, one that does not stop in time is left behind.
+    def stop(self, execution: Execution, how: Stop, *, within_s: float | None = None) -> None:
+        """End the run as `how` says: one that waits never starts, one that does not stop in time is abandoned.
 
         Units: within_s is how long it has, also if it is ending or being stopped already; None is as for a cancel.
         """
-        if run.stopping is None and run.phase is not Phase.ENDING:
-            run.stopping = how
-            if run.driver is None:
-                self._start(run, self._execute)
-            elif run.phase is Phase.EXECUTING:
-                run.driver.cancel()
+        if execution.stopping is None and execution.phase is not Phase.ENDING:
+            execution.stopping = how
+            if execution.worker is None:
+                self._start(execution, self._execute)
+            elif execution.phase is Phase.EXECUTING:
+                execution.worker.cancel()
         elif within_s is None:
             return
         grace_s = self._limits.cancel_grace_s if within_s is None else within_s
-        run.timers.append(asyncio.get_running_loop().call_later(grace_s, self._leave_behind, run, how))
+        execution.timers.append(asyncio.get_running_loop().call_later(grace_s, self._abandon, execution, how))
 
     async def leave(self) -> None:
-        """The service ends, and without what was left behind: that is told to stop once more, and has a moment to."""
-        for task in self._at_work:
+        """The service ends without the runs that did not stop: they are cancelled once more, and have a moment."""
+        for task in self._workers:
             task.cancel()
-        if self._at_work:
-            await asyncio.wait(self._at_work, timeout=_LAST_MOMENT_S)
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=_LAST_MOMENT_S)
 
-    def _start(self, run: Run, execution: Execution) -> Run:
-        if run.driver is not None:
-            return run
-        if run.runtime is not None:
-            limit_s = run.runtime.target.timeout_s
+    def _start(self, execution: Execution, work: Work) -> None:
+        if execution.worker is not None:
+            return
+        if execution.runtime is not None:
+            limit_s = execution.runtime.target.timeout_s
             limit = "1 second" if limit_s == 1 else f"{limit_s:g} seconds"
             overrun = Error(public=f"The agent did not finish within {limit}.")
-            run.timers.append(asyncio.get_running_loop().call_later(limit_s, self.stop, run, overrun))
-        run.driver = self._work(self._drive(run, execution))
-        return run
+            execution.timers.append(asyncio.get_running_loop().call_later(limit_s, self.stop, execution, overrun))
+        execution.worker = self._spawn(self._drive(execution, work))
 
-    def _work(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _spawn(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(what)
-        self._at_work.add(task)
-        task.add_done_callback(self._at_work.discard)
+        self._workers.add(task)
+        task.add_done_callback(self._workers.discard)
         return task
 
-    async def _drive(self, run: Run, execution: Execution) -> None:
-        """Take a run to its end. Nothing may be raised out of here: nobody would hear of it."""
-        run.phase = Phase.EXECUTING
-        outcome = run.stopping or await self._outcome(run, execution)
-        run.phase = Phase.ENDING
-        outcome = run.stopping or outcome
-        if self._leaves_a_mess(run, outcome):
-            await self._outcome(run, self._abandon)
-        await self._end_run(run, outcome)
+    async def _drive(self, execution: Execution, work: Work) -> None:
+        """Take a run to its end. Nothing may be raised out of here, as no caller would see it."""
+        execution.phase = Phase.EXECUTING
+        outcome = execution.stopping or await self._outcome(execution, work)
+        execution.phase = Phase.ENDING
+        outcome = execution.stopping or outcome
+        if self._needs_repair(execution, outcome):
+            await self._outcome(execution, self._close_turn)
+        await self._end_run(execution, outcome)
 
-    def _leaves_a_mess(self, run: Run, outcome: Ending) -> bool:
-        """Whether the thread is to be put right: nobody goes on with what the agent was in the middle of, or with the
-        question whose answer it has perhaps not taken. A run that was left behind touches its thread no more.
+    def _needs_repair(self, execution: Execution, outcome: Ending) -> bool:
+        """Whether the thread must be repaired: no other run continues what the agent was in the middle of, or the question
+        whose answer it has perhaps not taken. A run that was abandoned does not touch its thread any more.
         """
-        answers = run.stopping is not None and run.turn is not None and run.turn.answers
-        return (run.was_cut_off or answers) and not isinstance(outcome, HandOver) and not run.has_ended
+        answers = execution.stopping is not None and execution.turn is not None and execution.turn.answers
+        return (execution.was_cut_off or answers) and not isinstance(outcome, HandOver) and not execution.run.has_ended
 
-    async def _outcome(self, run: Run, execution: Execution) -> Ending:
-        """How an execution ends, whatever is raised in it: one of the two homes of `except Exception`."""
-        task_id, ids = run.live.task.id, run.live.task.log_ids
+    async def _outcome(self, execution: Execution, work: Work) -> Ending:
+        """How the work ends, whatever is raised in it."""
+        task_id, ids = execution.live.task.id, execution.live.task.log_ids
         try:
-            outcome = await execution(run)
-            run.was_cut_off |= run.stopping is not None
+            outcome = await work(execution)
+            execution.was_cut_off |= execution.stopping is not None
             return outcome
         except (AgentError, BackendError) as exc:
-            trace = exc if isinstance(exc, AgentError) else None  # what is away, and why, its place says itself
+            trace = exc if isinstance(exc, AgentError) else None  # an outage is logged where it was met
             logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=trace, extra=ids)
-            # What the agent raises itself leaves its thread fit; it was only closed for what is ours.
-            run.was_cut_off |= isinstance(exc, BackendError) or run.stopping is not None
+            # An agent that raises has finished with its thread; an error of ours has interrupted it.
+            execution.was_cut_off |= isinstance(exc, BackendError) or execution.stopping is not None
             return Error(public=exc.public)
         except asyncio.CancelledError:
-            run.was_cut_off = True
+            execution.was_cut_off = True
             current = asyncio.current_task()
-            if current is None or (current.cancelling() and run.stopping is None):
-                raise  # it is the edge that ends, not this run
-            if run.stopping is not None:
+            if current is None or (current.cancelling() and execution.stopping is None):
+                raise  # the edge ends, not this run
+            if execution.stopping is not None:
                 current.uncancel()
-                return run.stopping
+                return execution.stopping
             logger.exception("task %s: the agent cancelled itself", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
         except BaseException:  # an agent may raise even what is no Exception, and must not take others with it
-            run.was_cut_off = True
+            execution.was_cut_off = True
             logger.exception("task %s: the agent broke", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
 
-    async def _execute(self, run: Run) -> Ending:
-        """Run the agent and hear it out."""
-        live, turn, runtime = run.live, run.turn, run.runtime
-        assert turn is not None  # only the run that abandons a pause may have none, nor a runtime
+    async def _execute(self, execution: Execution) -> Ending:
+        live, turn, runtime = execution.live, execution.turn, execution.runtime
+        assert turn is not None  # only an execution that ends a pause may have none, nor a runtime
         assert runtime is not None
         if live.task.status.state is TaskState.SUBMITTED:
-            await to_its_end(self._recorder.working(live))
+            await finish_write(self._recorder.working(live))
         live.open_answer(turn.answer_id)
-        return await hear_out(run, turn, runtime, self._recorder, snapshot_every_s=self._limits.snapshot_every_s)
+        every_s = self._limits.snapshot_every_s
+        return await consume(execution, turn, runtime, self._recorder, snapshot_every_s=every_s)
 
-    async def _abandon(self, run: Run, how: Cancelled | Error = Cancelled()) -> Outcome:
-        task = run.live.task
+    async def _close_turn(self, execution: Execution, how: Cancelled | Error = Cancelled()) -> Outcome:
+        task = execution.live.task
         try:
-            if run.runtime is not None:
-                await run.runtime.agent.close_turn(thread_id(task.owner, task.context_id))
+            if execution.runtime is not None:
+                await execution.runtime.agent.close_turn(thread_id(task.owner, task.context_id))
         except (AgentError, BackendError) as exc:
             trace = exc if isinstance(exc, AgentError) else None
-            logger.warning("task %s: its thread could not be put right", task.id, exc_info=trace, extra=task.log_ids)
+            logger.warning("task %s: its thread could not be repaired", task.id, exc_info=trace, extra=task.log_ids)
         return how
 
-    def _leave_behind(self, run: Run, how: Stop) -> None:
-        """The run does not stop. Say what is so: the task has ended, and nothing that its agent still does counts."""
-        task = run.live.task
-        logger.warning("task %s: the run did not stop in time and is left behind", task.id, extra=task.log_ids)
-        self._work(self._end_run(run, run.stopping or how))
+    def _abandon(self, execution: Execution, how: Stop) -> None:
+        """The run does not stop. Its task ends all the same, and nothing that its agent still does counts."""
+        task = execution.live.task
+        logger.warning("task %s: the run did not stop in time and is abandoned", task.id, extra=task.log_ids)
+        self._spawn(self._end_run(execution, execution.stopping or how))
 
-    async def _end_run(self, run: Run, outcome: Ending) -> None:
-        """Record and tell the end; then let the next run of the context go."""
+    async def _end_run(self, execution: Execution, outcome: Ending) -> None:
+        """Record and publish the end; then let the next run of the context start."""
         try:
             if isinstance(outcome, HandOver):
-                return await self._hand_over(run)
-            if run.opening is not None:
-                if isinstance(outcome, Reply) and not run.opening.done():
-                    run.open(run.live.message_of(outcome))
-                    return run.end(None)
-                await self._recorder.open(run)  # also for a reply that nobody waits for: it must not be lost
-            await self._record_end(run, outcome)
+                return await self._hand_over(execution)
+            if execution.opening is not None:
+                if isinstance(outcome, Reply) and not execution.opening.done():
+                    execution.open(execution.live.message_of(outcome))
+                    return execution.end(None)
+                await self._recorder.open(execution)  # also for a reply that no caller waits for: it must not be lost
+            await self._record_end(execution, outcome)
         except BackendError as exc:
-            self._lose(run, exc)
+            self._lose(execution, exc)
         except Exception:
-            logger.exception("task %s: the run broke at its end", run.live.task.id, extra=run.live.task.log_ids)
-            await self._end_without(run)
+            task = execution.live.task
+            logger.exception("task %s: the run broke at its end", task.id, extra=task.log_ids)
+            await self._fail_at_end(execution)
         finally:
-            self._release(run)
+            self._owner.release(execution)
 
-    async def _end_without(self, run: Run) -> None:
-        """End a run, whose end breaks the store, as failed: most often it holds a value that cannot be encoded."""
-        if not run.live.saved_seq:  # there is no task that could end
-            return self._lose(run, BackendError())
-        run.live.drop_what_cannot_be_kept()
+    async def _fail_at_end(self, execution: Execution) -> None:
+        """End a run as failed whose end breaks the store: most often it holds a value that cannot be encoded."""
+        live = execution.live
+        if not live.saved_seq:  # there is no task that could end
+            return self._lose(execution, BackendError())
+        live.drop_unsendable()
         try:
-            await self._record_end(run, Error(public=CANNOT_BE_KEPT))
+            await self._record_end(execution, Error(public=CANNOT_BE_KEPT))
         except BackendError as exc:
-            self._lose(run, exc)
-        except Exception:  # then it is the store's own code that is broken
-            logger.exception("task %s: nor can its failure be recorded", run.live.task.id, extra=run.live.task.log_ids)
-            self._lose(run, BackendError())
+            self._lose(execution, exc)
+        except Exception:  # then the store's own code is broken
+            logger.exception("task %s: its failure cannot be recorded either", live.task.id, extra=live.task.log_ids)
+            self._lose(execution, BackendError())
 
-    async def _hand_over(self, run: Run) -> None:
-        """Leave the task as it is, for whoever goes on with it; here its streams end, and its callers are given it."""
-        if run.has_ended:
+    async def _hand_over(self, execution: Execution) -> None:
+        """Leave the task as it is for the process that continues it; here its streams end, and its callers get it."""
+        if execution.run.has_ended:
             return
-        if run.opening is not None:
-            run.refuse(BackendError())
+        if execution.opening is not None:
+            execution.refuse(BackendError())
         else:
-            await self._recorder.snapshot(run.live)
-        run.live.broadcast.close()
-        run.end(None if run.live.lost else run.live.snapshot())
+            await self._recorder.snapshot(execution.live)
+        execution.live.event_log.close()
+        execution.end(None if execution.live.lost else execution.live.snapshot())
 
-    async def _record_end(self, run: Run, outcome: Outcome) -> None:
-        """Record and tell the end, trying again while the store is away. Raises: BackendError."""
-        if run.live.lost is not None:  # its task never came to be, and the submission was refused
-            run.end(None)
+    async def _record_end(self, execution: Execution, outcome: Outcome) -> None:
+        """Record and publish the end, trying again while the store is away. Raises: BackendError."""
+        if execution.live.lost is not None:  # its task was never recorded, and the submission was refused
+            execution.end(None)
             return
         for tries, pause_s in enumerate((*self._limits.record_again_s, None)):
             try:
-                await self._recorder.end(run, outcome)
+                await self._recorder.end(execution, outcome)
                 return
             except BackendError as exc:
-                if pause_s is None or self.closing or isinstance(exc, Conflict):
+                if pause_s is None or self._owner.closing or isinstance(exc, Conflict):
                     raise
             if not tries:  # the store itself says what is wrong
-                task = run.live.task
+                task = execution.live.task
                 logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
             await asyncio.sleep(pause_s)
 
-    def _lose(self, run: Run, exc: BackendError) -> None:
-        """The end could not be recorded, so nobody is told one; the next reader ends the task, if the store lets it.
+    def _lose(self, execution: Execution, exc: BackendError) -> None:
+        """The end could not be recorded, so it is not published; the next reader ends the task, if the store allows it.
 
-        A conflict is most often another process's doing, and then the store will not. But a store may also have gone
-        back behind what it had kept, and the task be held by this process still.
+        Most conflicts come from another process, and then the store refuses. But a store may also have lost a newer
+        record, and this process may still hold the task.
         """
-        task = run.live.task
+        task = execution.live.task
         logger.error("task %s: its end could not be recorded", task.id, extra=task.log_ids)
-        run.refuse(exc)
-        if run.live.saved_seq:
-            self.lost[task.id] = task
-        run.live.broadcast.close()
-        run.end(None)
+        execution.refuse(exc)
+        if execution.live.saved_seq:
+            self._owner.mark_lost(task)
+        execution.live.event_log.close()
+        execution.end(None)

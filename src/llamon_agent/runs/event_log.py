@@ -29,7 +29,7 @@ def _part_bytes(part: Part) -> int:
     return len(part.data) if isinstance(part, Raw) else 1024
 
 
-class Broadcast:
+class EventLog:
     """The log of a task's updates and the readers that wait at its end."""
 
     def __init__(self, seq: int, *, window_bytes: int) -> None:

@@ -1,8 +1,12 @@
-"""How long things are kept, and who sees to it that they go.
+"""Ends pauses that had no answer in time, and forgets old tasks, keys and threads.
 
-What is over is forgotten in small batches: each is one short write, and between two the housekeeper rests for longer
-than the batch took, so that runs do not notice. A batch that was begun is finished, also when the edge stops: else a
-task would be gone and its thread would stay, and nobody would know of it any more.
+Things are forgotten in small batches: each is one short write, and between two the housekeeper rests for longer than the
+batch took, so that runs do not notice. A batch that was begun is finished, also when the edge stops: otherwise a task
+would be gone and its thread would stay for ever.
+
+A thread is deleted while no run is in its context, and a run that arrives meanwhile waits. Between processes there is
+no such wait: a process that continues a context in the very moment in which another forgets it, after a silence as long
+as tasks are kept, may find its thread half gone.
 """
 
 import asyncio
@@ -18,15 +22,8 @@ from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Retention, Task
 from llamon_agent.runs.ports.run import Clock, Limits, Runtime
 from llamon_agent.runs.ports.store import ContextKey, Pruned, TaskStore
-from llamon_agent.runs.registry import UnderWay
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.registry import RunRegistry
 
-# MERGED-DOC: What a housekeeper does to tasks and threads, without getting in the way of this process's runs.
-#
-# A thread is deleted while nobody is in its context, and whoever comes meanwhile waits. Between processes there is no
-# such wait: who goes on with a context in the very moment in which another process forgets it, after a silence as long as
-# tasks are kept, may find its thread half gone.
-#
 logger = logging.getLogger(__name__)
 
 EXPIRED = "Nobody answered in time, so the task has ended."
@@ -35,33 +32,32 @@ EXPIRED = "Nobody answered in time, so the task has ended."
 class Upkeep:
     """Ends pauses, deletes threads. Shape: runtime_of gives what executes an agent's runs now, None if it is gone."""
 
-    def __init__(self, under_way: UnderWay, limits: Limits, runtime_of: Callable[[str], Runtime | None]) -> None:
-        self._under_way = under_way
+    def __init__(self, registry: RunRegistry, limits: Limits, runtime_of: Callable[[str], Runtime | None]) -> None:
+        self._registry = registry
         self._limits = limits
         self._runtime_of = runtime_of
         self._forgetting: dict[ContextKey, asyncio.Event] = {}
 
     async def expire(self, task: Task) -> bool:
-        """End a paused task that nobody has answered; one that goes on by now is left alone. Whether it has ended.
+        """End a paused task that had no answer in time; one that works again is left alone. Whether it has ended.
 
         Raises: BackendError.
         """
-        live = self._under_way.live.get(task.id)
-        is_answered = task.id in self._under_way.runs or (live is not None and live.task.status != task.status)
-        if is_answered or self._under_way.conductor.closing:
+        live = self._registry.live(task.id)
+        has_moved = self._registry.run_of(task.id) is not None or (live is not None and live.task.status != task.status)
+        if has_moved or self._registry.closing:
             return False
-        run = Run(self._under_way.alive(task), self._runtime_of(task.agent), None, task, self._under_way.let_go)
-        self._under_way.runs[task.id] = self._under_way.conductor.start_abandoning(run, Error(public=EXPIRED))
+        run = self._registry.end_paused(task, self._runtime_of(task.agent), Error(public=EXPIRED))
         return (await run.settled(self._limits.cancel_grace_s * 2)).is_terminal
 
     async def forget(self, context: ContextKey) -> None:
         """Delete the thread of a context that has no task left; one that has a task again is left alone.
 
-        An agent that is not served any more keeps its threads: nobody is there to delete them.
+        An agent that is not served any more keeps its threads: there is no adapter to delete them.
         """
         owner, agent, context_id = context
         runtime = self._runtime_of(agent)
-        if runtime is None or not self._under_way.lanes.is_free(context):
+        if runtime is None or not self._registry.queues.is_free(context):
             return
         forgotten = self._forgetting[context] = asyncio.Event()
         try:
@@ -78,8 +74,6 @@ class Upkeep:
         while (forgotten := self._forgetting.get(context)) is not None:
             await forgotten.wait()
 
-
-logger = logging.getLogger(__name__)
 
 BATCH = 100
 """How many tasks or keys go at once."""

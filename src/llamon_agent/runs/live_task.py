@@ -29,7 +29,7 @@ from llamon_agent.domain.message import Message, Metadata, Text, sound
 from llamon_agent.domain.plain import is_plain
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, answer_text, extended
 from llamon_agent.runs.decisions import agent_message, direct_message
-from llamon_agent.runs.event_log import Broadcast
+from llamon_agent.runs.event_log import EventLog
 from llamon_agent.runs.ports.run import Clock, NewId
 from llamon_agent.runs.recovery import INCOMPLETE
 
@@ -48,7 +48,7 @@ class Piece(msgspec.Struct, frozen=True):
     last: bool
 
 
-class Answer:
+class AnswerBuffer:
     """The growing text of one artifact. Plain state, no clock: whoever owns it decides when to flush."""
 
     __slots__ = ("_append", "_held", "_told", "artifact_id")
@@ -126,8 +126,8 @@ class LiveTask:
         self.saved_seq = task.seq
         self.lost: BackendError | None = None
         self.writing = asyncio.Lock()
-        self.broadcast = Broadcast(task.seq, window_bytes=window_bytes)
-        self._answer = Answer("")
+        self.event_log = EventLog(task.seq, window_bytes=window_bytes)
+        self._answer = AnswerBuffer("")
         self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
         self._restarts = False  # whether the next text replaces what an earlier attempt has told
         self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
@@ -145,27 +145,27 @@ class LiveTask:
         places = [place for place, artifact in enumerate(artifacts) if artifact.artifact_id == answer_id]
         self._place = places[0] if places else None
         self._restarts = bool(places)
-        self._answer = Answer(answer_id, answer_text([artifacts[place] for place in places]))
+        self._answer = AnswerBuffer(answer_id, answer_text([artifacts[place] for place in places]))
         if places:
             rest = tuple(artifact for artifact in artifacts if artifact.artifact_id != answer_id)
             self.task = msgspec.structs.replace(self.task, artifacts=rest)
 
-    def replaced(self, task: Task) -> None:
+    def adopt(self, task: Task) -> None:
         """Somebody else works on the task, and this is how far they are."""
-        if task.seq > self.broadcast.seq:
+        if task.seq > self.event_log.seq:
             self._withdrawn |= _ids(self.snapshot()) - _ids(task)
             self.task = task
             self.saved_seq = task.seq
             self._open = set() if task.is_settled else {artifact.artifact_id for artifact in task.artifacts}
-            self.broadcast.jump(task.seq)
+            self.event_log.jump(task.seq)
 
     def snapshot(self) -> Task:
         """The task as its readers know it this moment: the answer as far as it was told, as one part."""
         text = self._answer.told
         artifacts = self._with_answer(self._artifact(text)) if text else self.task.artifacts
-        return msgspec.structs.replace(self.task, seq=self.broadcast.seq, artifacts=artifacts)
+        return msgspec.structs.replace(self.task, seq=self.event_log.seq, artifacts=artifacts)
 
-    def hear(self, event: AgentEvent) -> None:
+    def apply(self, event: AgentEvent) -> None:
         """Take one event of the run, other than the one that ends it, and tell the readers.
 
         Raises: AgentError: it makes an artifact that is none.
@@ -188,8 +188,8 @@ class LiveTask:
             case _:
                 pass
 
-    def closing(self, outcome: Outcome) -> tuple[Task, list[Update]]:
-        """The task with its whole answer, and what is then still to be told of it. Nothing is true before `recorded`.
+    def end_updates(self, outcome: Outcome) -> tuple[Task, list[Update]]:
+        """The task with its whole answer, and the updates that are still to be published. See `mark_recorded`.
 
         Shape: the answer first, then each artifact that was left open; where the run did not come to its end, they are
                marked as cut off.
@@ -201,12 +201,12 @@ class LiveTask:
             artifacts = artifacts if update.whole is None or update.withdrawn else self._with_answer(update.whole)
             updates.append(update)
         closed = {each.artifact_id: _marked(each, marks) for each in artifacts if each.artifact_id in self._open}
-        first = self.broadcast.seq + len(updates) + 1
+        first = self.event_log.seq + len(updates) + 1
         updates += [_whole_update(each, seq, last=True) for seq, each in enumerate(closed.values(), first)]
         artifacts = tuple([closed.get(each.artifact_id, each) for each in artifacts])
         return msgspec.structs.replace(self.task, artifacts=artifacts), updates
 
-    def drop_what_cannot_be_kept(self) -> None:
+    def drop_unsendable(self) -> None:
         """Leave out the artifacts that no store can carry."""
         kept = tuple(artifact for artifact in self.task.artifacts if is_plain(artifact))
         self.task = msgspec.structs.replace(self.task, artifacts=kept)
@@ -215,19 +215,19 @@ class LiveTask:
         """The reply as the message that is told instead of this task."""
         return direct_message(self.task, reply, self._new_id())
 
-    def recorded(self, task: Task, updates: Sequence[Update]) -> None:
+    def mark_recorded(self, task: Task, updates: Sequence[Update]) -> None:
         """The store has `task`: now it is true, and the readers hear how it came to be."""
         self.task = task
         self.saved_seq = task.seq
         if task.is_settled:
-            self._answer = Answer("")
+            self._answer = AnswerBuffer("")
             self._open.clear()
         for update in updates:
             if isinstance(update, ArtifactUpdate) and update.withdrawn:
                 self._withdrawn.add(update.artifact_id)
-            self.broadcast.publish(update)
+            self.event_log.publish(update)
 
-    def catch_up(self) -> list[Update]:
+    def resync(self) -> list[Update]:
         """What a reader needs that fell out of the window: what is gone, every artifact whole, and the status."""
         now = self.snapshot()
         growing = {self._answer.artifact_id, *self._open}
@@ -242,14 +242,14 @@ class LiveTask:
         """What is still to be told of the answer, with all of it; None where nothing was told and nothing is to be."""
         if isinstance(outcome, Reply):
             whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
-            return _whole_update(whole, self.broadcast.seq + 1, last=True)
+            return _whole_update(whole, self.event_log.seq + 1, last=True)
         final = outcome.text if isinstance(outcome, Complete) else None
         final = self._answer.text if final is None else sound(final)
         piece = self._answer.closing(final)
         if piece is None:
             return None
         if not final:
-            return ArtifactUpdate.withdrawal(self._answer.artifact_id, self.broadcast.seq + 1)
+            return ArtifactUpdate.withdrawal(self._answer.artifact_id, self.event_log.seq + 1)
         return self._update(piece, self._artifact(final, metadata=marks))
 
     def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
@@ -273,12 +273,12 @@ class LiveTask:
     def _tell(self, piece: Piece | None) -> None:
         if piece is not None:
             self._place = len(self.task.artifacts) if self._place is None else self._place
-            self.broadcast.publish(self._update(piece, None))
+            self.event_log.publish(self._update(piece, None))
 
     def _update(self, piece: Piece, whole: Artifact | None) -> ArtifactUpdate:
         """A piece of the answer."""
         return ArtifactUpdate(
-            seq=self.broadcast.seq + 1,
+            seq=self.event_log.seq + 1,
             artifact_id=self._answer.artifact_id,
             parts=(Text.of(piece.text),),
             append=piece.append,
@@ -298,19 +298,19 @@ class LiveTask:
         grows = made.append and artifact_id in kept
         whole = kept[artifact_id] = extended(kept[artifact_id], made.artifact.parts) if grows else made.artifact
         self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))
-        update = _whole_update(whole, self.broadcast.seq + 1, last=made.last)
+        update = _whole_update(whole, self.event_log.seq + 1, last=made.last)
         if grows and artifact_id in self._open:
             update = msgspec.structs.replace(
                 update, parts=made.artifact.parts, append=True, whole=whole if made.last else None
             )
         (self._open.discard if made.last else self._open.add)(artifact_id)
-        self.broadcast.publish(update)
+        self.event_log.publish(update)
 
     def _note(self, text: str) -> None:
         message = agent_message(self.task, text, self._new_id)
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock(), message=message)
         self.task = msgspec.structs.replace(self.task, status=status)
-        self.broadcast.publish(StatusUpdate(seq=self.broadcast.seq + 1, status=status))
+        self.event_log.publish(StatusUpdate(seq=self.event_log.seq + 1, status=status))
 
 
 def _ids(task: Task) -> set[str]:

@@ -45,7 +45,7 @@ def decide_recovery(abandoned: Abandoned, runtime: Runtime | None, *, max_attemp
         return GiveUp(RESTARTED)
     if abandoned.task.status.state is TaskState.SUBMITTED:
         return Again(turn)
-    if not runtime.agent.can_continue_after_restart:
+    if not runtime.agent.survives_restart:
         return GiveUp(RESTARTED)
     if attempt > max_attempts:
         return GiveUp(f"The agent was restarted {attempt - 1} times before it could finish, and is not tried again.")

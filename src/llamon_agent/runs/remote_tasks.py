@@ -1,6 +1,6 @@
-"""Tasks that another process works on, as readers follow them here: the store is asked again and again.
+"""Follows tasks that another process works on, by reading the store at an interval.
 
-A reader hears each record whole, as one that fell behind does; the events between two records are not told.
+A reader gets each record whole; it does not get the events between two records.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from llamon_agent.runs.subscription import Subscription
 logger = logging.getLogger(__name__)
 
 
-class Elsewhere:
-    """What is followed of other processes' tasks, once for all readers of a task.
+class RemoteTasks:
+    """Polls each followed task once for all its readers.
 
-    Shape: make brings a task to life; read gives what is known of a task now, and raises TaskNotFound, BackendError.
+    Shape: make gives a live task for a record; read gives a task as it is now, and raises TaskNotFound, BackendError.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Elsewhere:
         self._followed: dict[str, tuple[LiveTask, asyncio.Task[None]]] = {}
 
     def follow(self, task: Task, *, ends_at_pause: bool) -> Subscription:
-        """A reader of the task, who is given a snapshot first."""
+        """A reader of the task; its first event is a snapshot."""
         live, _ = self._followed.get(task.id) or self._begin(task)
-        live.replaced(task)
+        live.adopt(task)
         return Subscription(
-            live, live.snapshot(), live.broadcast.seq, ends_at_pause=ends_at_pause, on_close=self._let_go
+            live, live.snapshot(), live.event_log.seq, ends_at_pause=ends_at_pause, on_close=self._close_if_unread
         )
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Elsewhere:
         self._closed = True
         for live, polling in self._followed.values():
             polling.cancel()
-            live.broadcast.close()
+            live.event_log.close()
         self._followed.clear()
 
     def _begin(self, task: Task) -> tuple[LiveTask, asyncio.Task[None]]:
@@ -61,14 +61,14 @@ class Elsewhere:
         while not (live.task.is_terminal or self._closed):
             await asyncio.sleep(self._every_s)
             try:
-                live.replaced(await self._read(live.task))
+                live.adopt(await self._read(live.task))
             except TaskNotFound:
                 break
             except BackendError:
                 logger.debug("task %s: it could not be read; asked again", live.task.id, extra=live.task.log_ids)
-        live.broadcast.close()
+        live.event_log.close()
 
-    def _let_go(self, live: LiveTask) -> None:
-        if not live.broadcast.readers and (followed := self._followed.get(live.task.id)) and followed[0] is live:
+    def _close_if_unread(self, live: LiveTask) -> None:
+        if not live.event_log.readers and (followed := self._followed.get(live.task.id)) and followed[0] is live:
             followed[1].cancel()
             del self._followed[live.task.id]

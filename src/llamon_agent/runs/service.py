@@ -44,16 +44,16 @@ from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Clock, Limits, NewId, RunRequest, Runtime
 from llamon_agent.runs.ports.store import IdempotencyKey, TaskStore
 from llamon_agent.runs.readiness import Readiness
-from llamon_agent.runs.registry import UnderWay
-from llamon_agent.runs.remote_tasks import Elsewhere
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.registry import RunRegistry
+from llamon_agent.runs.remote_tasks import RemoteTasks
+from llamon_agent.runs.run import Execution, Run
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.runs.takeover import Lease, Takeover, paused_in
-from llamon_agent.runs.task_recorder import Recorder, to_its_end
+from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
 
 logger = logging.getLogger(__name__)
 
-ELSEWHERE = "Another process of this agent works on the task, and it cannot be canceled from here; try again later."
+NOT_HERE = "Another process of this agent works on the task, and it cannot be canceled from here; try again later."
 
 
 class RunService:
@@ -73,18 +73,18 @@ class RunService:
         limits: Limits | None = None,
     ) -> None:
         self._store = store
-        self._recorder = Recorder(store, clock=clock, new_id=new_id)
+        self._recorder = TaskRecorder(store, clock=clock, new_id=new_id)
         self._runtimes = runtimes
         self._clock = clock
         self._new_id = new_id
         self._limits = limits or Limits()
         self._group = asyncio.TaskGroup()
         self._submitting: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
-        self._under_way = UnderWay(store, self._recorder, self._limits, self._make)
-        self.upkeep = Upkeep(self._under_way, self._limits, self._runtime_of)
-        self._elsewhere = Elsewhere(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
-        self._takeover = Takeover(store, self._recorder, self._under_way, self._limits, self._runtime_of)
-        self._lease = Lease(store, self._takeover, self._under_way, clock=clock, lease_s=self._limits.lease_s)
+        self._registry = RunRegistry(store, self._recorder, self._limits, self._make)
+        self.upkeep = Upkeep(self._registry, self._limits, self._runtime_of)
+        self._remote = RemoteTasks(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
+        self._takeover = Takeover(store, self._recorder, self._registry, self._limits, self._runtime_of)
+        self._lease = Lease(store, self._takeover, self._registry, clock=clock, lease_s=self._limits.lease_s)
         self._keeping: asyncio.Task[None] | None = None
         self.readiness = Readiness(store.reached, look_s=self._limits.look_s)
 
@@ -97,7 +97,7 @@ class RunService:
     ) -> None:
         await self.drain(0)
         await self.readiness.close()
-        await self._under_way.conductor.leave()
+        await self._registry.leave()
         await self._group.__aexit__(kind, exc, trace)
 
     async def start(self) -> None:
@@ -117,13 +117,13 @@ class RunService:
         Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
         """
         self.readiness.stop()
-        self._under_way.conductor.closing = True
-        self._elsewhere.close()
-        await self._under_way.drain(timeout_s, stop_within_s=stop_within_s)
+        self._registry.closing = True
+        self._remote.close()
+        await self._registry.drain(timeout_s, stop_within_s=stop_within_s)
         if self._keeping is not None:
             self._keeping.cancel()
             self._keeping = None
-            await self._lease.let_go()
+            await self._lease.release()
 
     def replace_runtimes(self, runtimes: Mapping[str, Runtime]) -> None:
         """Let these agents take the messages that come from now on."""
@@ -131,7 +131,7 @@ class RunService:
 
     async def idle(self, agent: Agent) -> None:
         """Wait until no run is left of an agent that was replaced."""
-        await self._under_way.idle(agent)
+        await self._registry.idle(agent)
 
     # --- what callers ask -------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class RunService:
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
-        if self._under_way.conductor.closing:
+        if self._registry.closing:
             raise BackendError
         if request.key is None:
             return await self._submit(request)
@@ -159,7 +159,7 @@ class RunService:
                 process works on it.
         """
         task = await self.get(owner, agent, task_id)
-        if self._under_way.is_elsewhere(task):
+        if self._registry.is_remote(task):
             await self._lease.take_over()
             task = await self.get(owner, agent, task_id)
         while decide_cancel(task, again_ok=again_ok):  # again if it comes to a pause, which was being recorded already
@@ -169,20 +169,19 @@ class RunService:
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
         """The task as it is now. Raises: TaskNotFound, also for somebody else's."""
         while True:
-            live = self._under_way.live.get(task_id)
+            live = self._registry.live(task_id)
             if live is not None and (live.task.owner, live.task.agent) == (owner, agent):
                 if not live.saved_seq:
                     raise TaskNotFound
                 return live.snapshot()
-            known_seq = self._under_way.live.last_seq(task_id)
+            known_seq = self._registry.tasks.last_seq(task_id)
             task = await self._store.get(owner, agent, task_id)
             if task is None:
                 raise TaskNotFound
             if task.seq < known_seq:
-                self._under_way.gone_back(task)
-            if self._under_way.live.is_current(task):
-                lost = not task.is_settled and task_id in self._under_way.conductor.lost
-                after = await self._takeover.end_lost(task) if lost else task
+                self._registry.accept_older(task)
+            if self._registry.tasks.is_current(task):
+                after = await self._takeover.end_lost(task) if self._registry.is_lost(task) else task
                 if after is not None:
                     return after
 
@@ -201,23 +200,20 @@ class RunService:
         task = await self.get(owner, agent, task_id)
         if task.is_terminal and not ended_ok:
             raise UnsupportedOperation("The task has ended, there is nothing to follow; get it instead.")
-        if self._under_way.is_elsewhere(task):
-            return self._elsewhere.follow(task, ends_at_pause=False)
-        live = self._under_way.alive(task)
-        resumable = after_seq is not None and live.broadcast.first - 1 <= after_seq <= live.broadcast.seq
-        first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.broadcast.seq)
-        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._under_way.let_go)
+        if self._registry.is_remote(task):
+            return self._remote.follow(task, ends_at_pause=False)
+        live = self._registry.hold(task)
+        resumable = after_seq is not None and live.event_log.first - 1 <= after_seq <= live.event_log.seq
+        first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.event_log.seq)
+        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._registry.drop_idle)
 
     async def _cancel(self, task: Task) -> Task:
         """Stop what the task does; the task once that has stopped. Raises: BackendError."""
-        if self._under_way.is_elsewhere(task):
-            raise BackendError(ELSEWHERE)
-        run = self._under_way.runs.get(task.id)
+        if self._registry.is_remote(task):
+            raise BackendError(NOT_HERE)
+        run = self._registry.stop(task.id, Cancelled())
         if run is None:
-            run = Run(self._under_way.alive(task), self._runtime_of(task.agent), None, task, self._under_way.let_go)
-            self._under_way.runs[task.id] = self._under_way.conductor.start_abandoning(run, Cancelled())
-        else:
-            self._under_way.conductor.stop(run, Cancelled())
+            run = self._registry.end_paused(task, self._runtime_of(task.agent), Cancelled())
         return await run.settled(self._limits.cancel_grace_s * 2)
 
     # --- how a run begins -------------------------------------------------------------------------------------------
@@ -249,7 +245,7 @@ class RunService:
         try:
             return await self.get(request.owner, request.agent, request.task_id)
         except TaskNotFound:
-            is_theirs = self._under_way.live.get(request.task_id) is not None
+            is_theirs = self._registry.live(request.task_id) is not None
             if is_theirs or not may_name(request.task_id, self._runtime(request.agent).target):
                 raise
             return None
@@ -257,8 +253,8 @@ class RunService:
     async def _is_free_again(self, task: Task) -> bool:
         """Wait until a busy task asks or has ended, where its agent lets messages wait; whether it has."""
         target = self._runtime(task.agent).target
-        run = self._under_way.runs.get(task.id)
-        if target.when_busy != "wait" or self._under_way.is_elsewhere(task):
+        run = self._registry.run_of(task.id)
+        if target.when_busy != "wait" or self._registry.is_remote(task):
             return False
         return run is None or (await run.settled(target.timeout_s)).is_settled
 
@@ -272,23 +268,23 @@ class RunService:
             return None
         if remembered.digest != digest:
             raise BadParams("The idempotency key was used for another message before; use a new one for each message.")
-        if (run := self._under_way.runs.get(remembered.task_id)) is not None:
+        if (run := self._registry.run_of(remembered.task_id)) is not None:
             return run
         task = await self.get(request.owner, request.agent, remembered.task_id)
-        if not self._under_way.is_elsewhere(task):
+        if not self._registry.is_remote(task):
             return Run.over(self._make(task))
-        run = Run(self._make(task), None, None, task, lambda _live: None)
-        self._group.create_task(self._wait_elsewhere(run))
+        run = Run(self._make(task))
+        self._group.create_task(self._follow_remote(run))
         return run
 
-    async def _wait_elsewhere(self, run: Run) -> None:
+    async def _follow_remote(self, run: Run) -> None:
         """Let a run end with its task, which another process works on."""
-        following = self._elsewhere.follow(run.live.task, ends_at_pause=True)
+        following = self._remote.follow(run.live.task, ends_at_pause=True)
         async for _ in following:
-            run.live.replaced(following.snapshot())
+            run.live.adopt(following.snapshot())
         following.close()
         if not run.live.task.is_settled:
-            run.live.broadcast.close()
+            run.live.event_log.close()
         run.end(run.live.task if run.live.task.is_settled else None)
 
     async def _pending(self, request: RunRequest) -> Task | None:
@@ -296,7 +292,7 @@ class RunService:
         if request.context_id is None:
             return None
         context = (request.owner, request.agent, request.context_id)
-        holder = self._under_way.lanes.holder(context)
+        holder = self._registry.queues.holder(context)
         if holder is not None:
             return holder.snapshot() if holder.task.is_paused else None
         return await paused_in(self._store, context)
@@ -307,66 +303,58 @@ class RunService:
         key = (request.owner, request.agent, context_id)
         await self.upkeep.forgotten(key)
         runtime = self._runtime(request.agent)
-        self._under_way.lanes.check_room(key)
-        starts = self._under_way.lanes.is_free(key)
+        self._registry.queues.check_capacity(key)
+        starts = self._registry.queues.is_free(key)
         state = TaskState.WORKING if starts else TaskState.SUBMITTED
         task_id = request.task_id or self._new_id()
         task = new_task(request, context_id, state, task_id=task_id, now_ms=self._clock())
-        live = self._under_way.live.alive(task)
-        live.saved_seq = 0  # nobody may see it before it is recorded
-        run = self._under_way.runs[task.id] = Run(
-            live, runtime, turn_of(task, request, runtime.target, answers=False), task, self._under_way.let_go
-        )
-        if starts:
-            self._under_way.lanes.hold(live)
-        else:
-            self._under_way.lanes.queue(run)
+        execution = self._registry.enter(task, turn_of(task, request, runtime.target, answers=False), runtime)
         if starts and runtime.target.direct_messages and request.key is None:  # a key stands for a task
-            return await self._open(run)
+            return await self._open(execution)
+        live = execution.live
         try:
-            await to_its_end(self._recorder.create(live, run.turn, key=self._key_of(request)))
+            await finish_write(self._recorder.create(live, execution.turn, key=self._key_of(request)))
         finally:
             if not live.saved_seq:
-                self._under_way.release(run)
+                self._registry.release(execution)
             elif starts:
-                self._under_way.conductor.start(run)
-        return run
+                self._registry.start(execution)
+        return execution.run
 
-    async def _open(self, run: Run) -> Run:
+    async def _open(self, execution: Execution) -> Run:
         """Start a run that may answer without a task, and wait until it is known which it is.
 
-        A message that waits behind another never comes here: its caller is told at once that it waits, and that is a
-        task. Whoever stops waiting cancels the future, and nothing else.
+        A message that waits for another never comes here: its caller learns at once that it waits, and that is a task.
+        A caller that stops waiting cancels the future, and nothing else.
         """
-        opening = run.opening = asyncio.get_running_loop().create_future()
-        self._under_way.conductor.start(run)
+        opening = execution.opening = asyncio.get_running_loop().create_future()
+        self._registry.start(execution)
         await opening
-        return run
+        return execution.run
 
     async def _continue(self, task: Task, request: RunRequest) -> Run:
         """Record that the paused task works again, and start the run that takes the answer."""
         runtime = self._runtime(task.agent)
         check_answer(task, request.message)
-        live = self._under_way.alive(task)
-        if task.id in self._under_way.runs:
+        live = self._registry.hold(task)
+        if self._registry.run_of(task.id) is not None:
             raise TaskIsBusy
-        before = live.snapshot()
-        after = begun(before, request.message, self._clock())
+        after = begun(live.snapshot(), request.message, self._clock())
         turn = turn_of(task, request, runtime.target, answers=True)
-        run = self._under_way.runs[task.id] = Run(live, runtime, turn, after, self._under_way.let_go)
+        execution = self._registry.resume(live, turn, runtime, after)
         try:
-            await to_its_end(self._recorder.state(live, after, turn=turn, key=self._key_of(request)))
+            await finish_write(self._recorder.state(live, after, turn=turn, key=self._key_of(request)))
         except KeyTaken:
             raise
         except Conflict:  # the record is newer than what this process knows of the task
-            live.broadcast.close()
+            live.event_log.close()
             raise
         finally:
             if live.saved_seq == after.seq:
-                self._under_way.conductor.start(run)
+                self._registry.start(execution)
             else:
-                self._under_way.release(run)
-        return run
+                self._registry.release(execution)
+        return execution.run
 
     def _key_of(self, request: RunRequest) -> IdempotencyKey | None:
         if request.key is None:
@@ -376,7 +364,7 @@ class RunService:
 
     def _runtime(self, agent: str) -> Runtime:
         """What takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
-        if self._under_way.conductor.closing:
+        if self._registry.closing:
             raise BackendError
         if agent not in self._runtimes:
             raise AgentIsGone

@@ -1,4 +1,4 @@
-"""What is written down of a task, and told only then.
+"""Writes tasks to the store, and publishes what was written.
 
 Record before telling: every method here saves first and publishes afterwards, under the task's own lock, so that
 records and events of one task come in one order.
@@ -19,13 +19,13 @@ from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import Clock, NewId
 from llamon_agent.runs.ports.store import IdempotencyKey, TaskStore
 from llamon_agent.runs.recovery import cut_off, resumed
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.run import Execution
 
 logger = logging.getLogger(__name__)
 
 
-class Recorder:
-    """The one place that writes tasks to the store. Raises: BackendError, and then nothing was told."""
+class TaskRecorder:
+    """The one place that writes tasks to the store. Raises: BackendError, and then nothing was published."""
 
     def __init__(self, store: TaskStore, *, clock: Clock, new_id: NewId) -> None:
         self._store = store
@@ -39,33 +39,33 @@ class Recorder:
                 await self._store.create(live.task, turn=turn, key=key)
                 live.saved_seq = live.task.seq
 
-    async def open(self, run: Run) -> None:
+    async def open(self, execution: Execution) -> None:
         """Keep the task of a run that is opening, then let its submission return.
 
-        It is tried once: where it fails the submission is refused, as it is for every other message.
+        It is tried once: where it fails the submission is refused, as for every other message.
         """
         try:
-            await self.create(run.live, run.turn)
+            await self.create(execution.live, execution.turn)
         except BackendError as exc:
-            run.refuse(exc)
+            execution.refuse(exc)
             raise
-        run.open()
+        execution.open()
 
     async def state(
         self, live: LiveTask, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None
     ) -> None:
-        """Keep a new state, then tell it; a turn begins a run, which is held from then on.
+        """Keep a new state, then publish it; a turn begins a run, which this process holds from then on.
 
-        Raises: Conflict: somebody else has changed the record; KeyTaken.
+        Raises: Conflict: another process has changed the record; KeyTaken.
         """
         async with live.writing:
             await self._store.save(task, expect=live.saved_seq, turn=turn, key=key)
-            live.recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
+            live.mark_recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
 
     async def working(self, live: LiveTask) -> None:
         """A task that waited works now."""
         status = TaskStatus(state=TaskState.WORKING, at_ms=self._clock())
-        await self.state(live, msgspec.structs.replace(live.task, status=status, seq=live.broadcast.seq + 1))
+        await self.state(live, msgspec.structs.replace(live.task, status=status, seq=live.event_log.seq + 1))
 
     async def snapshot(self, live: LiveTask) -> None:
         """Keep the answer so far; a store that is away now may be back at the end, so it is no error."""
@@ -80,18 +80,18 @@ class Recorder:
             else:
                 live.saved_seq = snapshot.seq
 
-    async def end(self, run: Run, outcome: Outcome) -> None:
-        """Keep how the run ended, then tell it; once, whoever comes first."""
-        live = run.live
+    async def end(self, execution: Execution, outcome: Outcome) -> None:
+        """Keep how the run ended, then publish it; the first call counts."""
+        live = execution.live
         async with live.writing:
-            if run.has_ended:
+            if execution.run.has_ended:
                 return
-            task, closing = live.closing(outcome)
-            before = msgspec.structs.replace(task, seq=live.broadcast.seq + len(closing))
+            task, updates = live.end_updates(outcome)
+            before = msgspec.structs.replace(task, seq=live.event_log.seq + len(updates))
             after = ended(before, outcome, self._clock(), self._new_id)
             await self._store.save(after, expect=live.saved_seq)
-            live.recorded(after, [*closing, StatusUpdate(seq=after.seq, status=after.status)])
-            run.end(after)
+            live.mark_recorded(after, [*updates, StatusUpdate(seq=after.seq, status=after.status)])
+            execution.end(after)
 
     async def taken_over(self, task: Task, attempt: int) -> Task:
         """Keep that another attempt at a run begins; the task as it is then. Raises: Conflict."""
@@ -100,14 +100,14 @@ class Recorder:
         return after
 
     async def orphan(self, task: Task, how: Error | Cancelled, *, answer_id: str | None = None) -> Task:
-        """End a task that nobody goes on with, its answer cut off; the task as it is then. Raises: Conflict."""
+        """End a task that no process continues, its answer cut off; the task as it is then. Raises: Conflict."""
         after = ended(cut_off(task, answer_id), how, self._clock(), self._new_id)
         await self._store.save(after, expect=task.seq)
         return after
 
 
-async def to_its_end(writing: Coroutine[None, None, None]) -> None:
-    """Let a write run to its end even if the run around it is stopped: else nobody would know what is kept."""
+async def finish_write(writing: Coroutine[None, None, None]) -> None:
+    """Let a write finish even if the run around it is stopped: otherwise it would be unknown what was kept."""
     task = asyncio.ensure_future(writing)
     try:
         await asyncio.shield(task)

@@ -49,8 +49,8 @@ class ScriptedAgent:
            next script, like any other.
     """
 
-    def __init__(self, *scripts: Sequence[Step], can_continue_after_restart: bool = False) -> None:
-        self.can_continue_after_restart = can_continue_after_restart
+    def __init__(self, *scripts: Sequence[Step], survives_restart: bool = False) -> None:
+        self.survives_restart = survives_restart
         self._scripts = list(scripts)
         self.turns: list[Turn] = []
         self.cancelled: list[Turn] = []

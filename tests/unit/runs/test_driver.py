@@ -34,7 +34,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 class Stubborn:
     """An agent that cannot be stopped before it wants to."""
 
-    can_continue_after_restart = False
+    survives_restart = False
 
     def __init__(self) -> None:
         self.started = asyncio.Event()

@@ -32,27 +32,27 @@ def hearing(*events: AgentEvent) -> LiveTask:
     live = live_of(task_of())
     live.open_answer("answer-1")
     for event in events:
-        live.hear(event)
+        live.apply(event)
     return live
 
 
 async def test_the_last_piece_is_held_back_until_another_follows() -> None:
     live = hearing(Delta(text="Hel"), Delta(text="lo"))
     assert answer_text(live.snapshot().artifacts) == "Hel"
-    live.hear(Progress(text="thinking"))
+    live.apply(Progress(text="thinking"))
     assert answer_text(live.snapshot().artifacts) == "Hello"
 
 
 async def test_a_piece_that_nothing_follows_is_told_by_itself() -> None:
     live = hearing(Delta(text="Hello"))
     async with asyncio.timeout(5):
-        await live.broadcast.changed()
+        await live.event_log.changed()
     assert answer_text(live.snapshot().artifacts) == "Hello"
 
 
 async def test_the_snapshots_seq_is_that_of_what_was_told() -> None:
     live = hearing(Delta(text="a"), Delta(text="b"), Delta(text="c"))
-    assert (live.task.seq, live.snapshot().seq, live.broadcast.seq) == (1, 3, 3)
+    assert (live.task.seq, live.snapshot().seq, live.event_log.seq) == (1, 3, 3)
 
 
 CUT_OFF = {"incomplete": True}
@@ -72,7 +72,7 @@ CUT_OFF = {"incomplete": True}
 async def test_closing_gives_the_whole_answer_and_changes_nothing(outcome: Outcome, metadata: Any) -> None:
     live = hearing(Delta(text="Hel"), Delta(text="lo"))
     before = live.snapshot()
-    task, [update] = live.closing(outcome)
+    task, [update] = live.end_updates(outcome)
     whole = Artifact(artifact_id="answer-1", parts=(Text.of("Hello"),), metadata=metadata)
     assert task.artifacts == (whole,)
     assert isinstance(update, ArtifactUpdate)
@@ -88,7 +88,7 @@ async def test_closing_gives_the_whole_answer_and_changes_nothing(outcome: Outco
 
 async def test_closing_without_any_text_has_nothing_to_tell() -> None:
     live = hearing()
-    assert live.closing(Complete()) == (live.task, [])
+    assert live.end_updates(Complete()) == (live.task, [])
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ async def test_what_is_recorded_is_told_and_counts_from_then_on() -> None:
     live = hearing()
     ended = task_of(state=TaskState.COMPLETED, seq=7)
     status = StatusUpdate(seq=7, status=ended.status)
-    live.recorded(ended, [status])
-    assert (live.task, live.saved_seq, live.broadcast.after(6)) == (ended, 7, [status])
+    live.mark_recorded(ended, [status])
+    assert (live.task, live.saved_seq, live.event_log.after(6)) == (ended, 7, [status])
 
 
 async def test_a_second_answer_has_an_id_of_its_own() -> None:
     live = hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-2", parts=(Text.of("x"),))))
     live.open_answer("answer-3")
-    live.hear(Delta(text="a"))
-    task, _ = live.closing(Complete())
+    live.apply(Delta(text="a"))
+    task, _ = live.end_updates(Complete())
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer-2", "answer-3"]
 
 
@@ -184,13 +184,13 @@ async def test_another_attempt_begins_its_answer_anew_in_the_same_place() -> Non
     live = live_of(msgspec.structs.replace(task_of(), artifacts=tuple(made)))
     live.open_answer("answer-1")
     assert live.snapshot().artifacts == tuple(made)
-    live.hear(Delta(text=""))
+    live.apply(Delta(text=""))
     assert live.snapshot().artifacts == tuple(made)
     for text in ("ne", "w", "!"):
-        live.hear(Delta(text=text))
-    task, _ = live.closing(Complete())
+        live.apply(Delta(text=text))
+    task, _ = live.end_updates(Complete())
     assert [answer_text([artifact]) for artifact in task.artifacts] == ["a", "new!", "b"]
-    pieces = [(update.parts[0].text, update.append) for update in live.broadcast.after(1)]  # type: ignore[union-attr]
+    pieces = [(update.parts[0].text, update.append) for update in live.event_log.after(1)]  # type: ignore[union-attr]
     assert pieces == [("ne", False), ("w", True)]
 
 
@@ -201,7 +201,7 @@ async def test_another_attempt_that_says_nothing_new_keeps_what_was_told(end: Ou
     half = Artifact(artifact_id="answer-1", parts=(Text.of("half"),))
     live = live_of(msgspec.structs.replace(task_of(), artifacts=(half,)))
     live.open_answer("answer-1")
-    task, (update,) = live.closing(end)
+    task, (update,) = live.end_updates(end)
     assert answer_text(task.artifacts) == text
     assert isinstance(update, ArtifactUpdate)
     assert (update.append, update.last) == (True, True)
@@ -210,12 +210,12 @@ async def test_another_attempt_that_says_nothing_new_keeps_what_was_told(end: Ou
 async def test_what_another_process_has_recorded_replaces_all_and_skips_to_its_seq() -> None:
     live = live_of(task_of(seq=1))
     whole = Artifact(artifact_id="a", parts=(Text.of("x"),))
-    live.replaced(msgspec.structs.replace(task_of(seq=1_000), artifacts=(whole,)))
-    live.replaced(task_of(seq=999))
-    assert (live.snapshot().artifacts, live.saved_seq, live.broadcast.after(1_000)) == ((whole,), 1_000, [])
+    live.adopt(msgspec.structs.replace(task_of(seq=1_000), artifacts=(whole,)))
+    live.adopt(task_of(seq=999))
+    assert (live.snapshot().artifacts, live.saved_seq, live.event_log.after(1_000)) == ((whole,), 1_000, [])
     with pytest.raises(Gone):
-        live.broadcast.after(999)
-    artifact, status = live.catch_up()
+        live.event_log.after(999)
+    artifact, status = live.resync()
     assert isinstance(artifact, ArtifactUpdate)
     assert (artifact.last, status.seq) == (False, 1_000)
 
@@ -228,21 +228,21 @@ async def test_the_seeds_outcome_stands_beside_what_the_metadata_had() -> None:
 async def test_catching_up_replaces_all_that_there_is() -> None:
     made = Artifact(artifact_id="a", parts=(Text.of("x"),))
     live = hearing(ArtifactMade(artifact=made), Delta(text="Hel"), Delta(text="lo"))
-    chart, answer, status = live.catch_up()
+    chart, answer, status = live.resync()
     assert isinstance(chart, ArtifactUpdate)
     assert isinstance(answer, ArtifactUpdate)
     assert [(one.artifact_id, one.append, one.last) for one in (chart, answer)] == [
         ("a", False, True),
         ("answer-1", False, False),
     ]
-    assert status == StatusUpdate(seq=live.broadcast.seq, status=TaskStatus(state=TaskState.WORKING, at_ms=1))
+    assert status == StatusUpdate(seq=live.event_log.seq, status=TaskStatus(state=TaskState.WORKING, at_ms=1))
 
 
 async def test_a_reply_is_the_whole_answer_whatever_was_said_before() -> None:
     reply = Reply(parts=(Text.of("see"), Data(data=[1])), metadata={"model": "m"})
     for said in ((), (Delta(text="dra"), Delta(text="ft"))):
         live = hearing(*said)
-        task, [update] = live.closing(reply)
+        task, [update] = live.end_updates(reply)
         whole = Artifact(artifact_id="answer-1", parts=reply.parts, metadata={"model": "m"})
         assert task.artifacts == (whole,)
         assert isinstance(update, ArtifactUpdate)
@@ -259,7 +259,7 @@ def piece(text: str, *, append: bool = True, last: bool = False) -> ArtifactMade
 
 def told(live: LiveTask) -> list[tuple[str, bool, bool]]:
     """Each update of the artifact: its text, and whether it is appended and the last."""
-    updates = [update for update in live.broadcast.after(1) if isinstance(update, ArtifactUpdate)]
+    updates = [update for update in live.event_log.after(1) if isinstance(update, ArtifactUpdate)]
     return [(answer_text([Artifact(artifact_id="", parts=u.parts)]), u.append, u.last) for u in updates]
 
 
@@ -270,7 +270,7 @@ async def test_an_artifact_grows_piece_by_piece_and_its_text_is_one() -> None:
     live = hearing(piece("a", append=False), piece("b"), piece("c", last=True))
     assert told(live) == [("a", False, False), ("b", True, False), ("c", True, True)]
     assert live.task.artifacts == (WHOLE,)
-    wholes = [update.whole for update in live.broadcast.after(1) if isinstance(update, ArtifactUpdate)]
+    wholes = [update.whole for update in live.event_log.after(1) if isinstance(update, ArtifactUpdate)]
     assert wholes == [msgspec.structs.replace(WHOLE, parts=(Text.of("a"),)), None, WHOLE]
 
 
@@ -287,20 +287,20 @@ async def test_what_is_put_behind_a_closed_artifact_tells_it_anew() -> None:
 @pytest.mark.parametrize(("outcome", "metadata"), [(Complete(), None), (Error(public="no"), CUT_OFF)], ids=repr)
 async def test_the_end_of_a_run_closes_what_was_left_open(outcome: Outcome, metadata: Any) -> None:
     live = hearing(Delta(text="see"), piece("a", append=False), piece("bc"))
-    task, updates = live.closing(outcome)
+    task, updates = live.end_updates(outcome)
     whole = msgspec.structs.replace(WHOLE, metadata=metadata)
     assert task.artifacts[1] == whole
-    assert [update.seq for update in updates] == [live.broadcast.seq + 1, live.broadcast.seq + 2]
+    assert [update.seq for update in updates] == [live.event_log.seq + 1, live.event_log.seq + 2]
     closing = updates[1]
     assert isinstance(closing, ArtifactUpdate)
     assert (closing.parts, closing.append, closing.last, closing.whole) == (whole.parts, False, True, whole)
-    live.recorded(msgspec.structs.replace(task, status=task_of(state=TaskState.INPUT_REQUIRED).status), updates)
-    live.hear(piece("d", last=True))
+    live.mark_recorded(msgspec.structs.replace(task, status=task_of(state=TaskState.INPUT_REQUIRED).status), updates)
+    live.apply(piece("d", last=True))
     assert told(live)[-1] == ("abcd", False, True)
 
 
 async def test_catching_up_leaves_open_what_is_open() -> None:
-    artifact, _ = hearing(piece("a", append=False), piece("bc")).catch_up()
+    artifact, _ = hearing(piece("a", append=False), piece("bc")).resync()
     assert isinstance(artifact, ArtifactUpdate)
     assert (artifact.whole, artifact.last) == (WHOLE, False)
 

@@ -12,12 +12,15 @@ from llamon_agent.testing.scripted import ScriptedAgent
 WORKING, SUBMITTED = TaskState.WORKING, TaskState.SUBMITTED
 
 
-def runtime_of(can_continue_after_restart: bool) -> Runtime:
-    return Runtime(Target(name="demo", adapter="scripted", target=""), ScriptedAgent(can_continue_after_restart=can_continue_after_restart))
+def runtime_of(survives_restart: bool) -> Runtime:
+    return Runtime(
+        Target(name="demo", adapter="scripted", target=""),
+        ScriptedAgent(survives_restart=survives_restart),
+    )
 
 
 @pytest.mark.parametrize(
-    ("state", "attempt", "can_continue_after_restart", "goes_on_as"),
+    ("state", "attempt", "survives_restart", "goes_on_as"),
     [
         (SUBMITTED, 1, False, 1),
         (SUBMITTED, 1, True, 1),
@@ -28,10 +31,10 @@ def runtime_of(can_continue_after_restart: bool) -> Runtime:
     ],
 )
 def test_what_only_waited_begins_and_what_worked_goes_on_where_its_agent_can_and_not_for_ever(
-    state: TaskState, attempt: int, can_continue_after_restart: bool, goes_on_as: int | None
+    state: TaskState, attempt: int, survives_restart: bool, goes_on_as: int | None
 ) -> None:
     abandoned = Abandoned(task=task_of(state=state), turn=turn_of(), attempt=attempt)
-    decision = decide_recovery(abandoned, runtime_of(can_continue_after_restart), max_attempts=3)
+    decision = decide_recovery(abandoned, runtime_of(survives_restart), max_attempts=3)
     if goes_on_as is None:
         assert isinstance(decision, GiveUp)
         assert ("3 times" in decision.public) == (attempt == 4)

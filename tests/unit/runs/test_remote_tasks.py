@@ -9,7 +9,7 @@ from tests.unit.runs.serving import heard
 from llamon_agent.domain.errors import BackendError, LlamonError, TaskNotFound
 from llamon_agent.domain.events import Snapshot, StatusUpdate
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.remote_tasks import Elsewhere
+from llamon_agent.runs.remote_tasks import RemoteTasks
 
 
 class Records:
@@ -33,8 +33,8 @@ async def group() -> AsyncIterator[asyncio.TaskGroup]:
         yield group
 
 
-def following(group: asyncio.TaskGroup, records: Records) -> Elsewhere:
-    return Elsewhere(group, live_of, records.read, every_s=0.001)
+def following(group: asyncio.TaskGroup, records: Records) -> RemoteTasks:
+    return RemoteTasks(group, live_of, records.read, every_s=0.001)
 
 
 def ended(seq: int = 9) -> Task:
@@ -43,8 +43,8 @@ def ended(seq: int = 9) -> Task:
 
 async def test_every_reader_hears_how_it_ends_and_the_store_is_asked_once_for_all(group: asyncio.TaskGroup) -> None:
     records = Records(task_of(), task_of(seq=5), BackendError(), ended())
-    elsewhere = following(group, records)
-    readers = [elsewhere.follow(task_of(), ends_at_pause=False) for _ in range(3)]
+    remote = following(group, records)
+    readers = [remote.follow(task_of(), ends_at_pause=False) for _ in range(3)]
     for reader in readers:
         events = await heard(reader)
         assert events[0] == Snapshot(task=task_of())
@@ -54,19 +54,19 @@ async def test_every_reader_hears_how_it_ends_and_the_store_is_asked_once_for_al
 
 
 async def test_a_reader_that_comes_later_is_given_what_is_known_by_then(group: asyncio.TaskGroup) -> None:
-    elsewhere = following(group, Records(ended()))
-    first = elsewhere.follow(task_of(), ends_at_pause=False)
-    later = elsewhere.follow(task_of(seq=5), ends_at_pause=False)
+    remote = following(group, Records(ended()))
+    first = remote.follow(task_of(), ends_at_pause=False)
+    later = remote.follow(task_of(seq=5), ends_at_pause=False)
     assert (await anext(later))[0] == Snapshot(task=task_of(seq=5))
     for reader in (first, later):
         reader.close()
 
 
 async def test_nobody_asks_when_nobody_reads(group: asyncio.TaskGroup) -> None:
-    elsewhere = following(group, Records(task_of()))
+    remote = following(group, Records(task_of()))
     for _ in range(2):
-        elsewhere.follow(task_of(), ends_at_pause=False).close()
-    assert elsewhere._followed == {}
+        remote.follow(task_of(), ends_at_pause=False).close()
+    assert remote._followed == {}
 
 
 async def test_a_stream_may_end_at_a_pause(group: asyncio.TaskGroup) -> None:
@@ -83,10 +83,10 @@ async def test_a_task_that_is_gone_ends_its_streams(group: asyncio.TaskGroup) ->
 
 
 async def test_closing_ends_every_stream_and_those_that_are_asked_for_later(group: asyncio.TaskGroup) -> None:
-    elsewhere = following(group, Records(task_of()))
-    before = elsewhere.follow(task_of(), ends_at_pause=False)
-    elsewhere.close()
-    after = elsewhere.follow(msgspec.structs.replace(task_of(), seq=2), ends_at_pause=False)
+    remote = following(group, Records(task_of()))
+    before = remote.follow(task_of(), ends_at_pause=False)
+    remote.close()
+    after = remote.follow(msgspec.structs.replace(task_of(), seq=2), ends_at_pause=False)
     assert [len(await heard(reader)) for reader in (before, after)] == [1, 1]
     assert before.is_cut_off
     assert after.is_cut_off

@@ -39,7 +39,7 @@ async def listed(service: RunService) -> tuple[Task, ...]:
 
 
 def nothing_is_left(service: RunService) -> bool:
-    return not (len(service._under_way.live) or service._under_way.runs or service._under_way.lanes._lanes)
+    return not (len(service._registry.tasks) or service._registry._executions or service._registry.queues._queues)
 
 
 @pytest.mark.parametrize("start", [[], [Started()]], ids=repr)

@@ -129,19 +129,23 @@ async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
     """Field report 66: what is never answered does not stay in memory."""
     async with serving(ScriptedAgent([ASK])) as service:
         task = await paused(service)
-        assert len(service._under_way.live) == 0
+        assert len(service._registry.tasks) == 0
         stream = await service.subscribe("default", "demo", task.id, after_seq=None, ended_ok=False)
-        assert [live.task.id for live in service._under_way.live] == [task.id]
+        assert [live.task.id for live in service._registry.tasks] == [task.id]
         stream.close()
-        assert len(service._under_way.live) == 0
-        assert service._under_way.lanes._lanes == {}
+        assert len(service._registry.tasks) == 0
+        assert service._registry.queues._queues == {}
 
 
 async def test_nothing_of_an_ended_task_stays_in_memory() -> None:
     async with serving(ScriptedAgent([Complete()], [AgentError("x")], [ASK])) as service:
         for _ in range(3):
             await ask(service)
-        assert (len(service._under_way.live), service._under_way.runs, service._under_way.lanes._lanes) == (0, {}, {})
+        assert (len(service._registry.tasks), service._registry._executions, service._registry.queues._queues) == (
+            0,
+            {},
+            {},
+        )
 
 
 async def test_a_reader_that_joins_while_the_end_is_recorded_hears_no_text_twice() -> None:

@@ -133,11 +133,11 @@ async def test_a_lost_task_that_is_worked_on_again_is_not_ended() -> None:
     async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        service._under_way.conductor.lost[run.task.id] = run.task
+        service._registry._lost[run.task.id] = run.task
         await service._takeover.end_all_lost()
         gate.open()
         assert answer_text((await run.settled(5)).artifacts) == "x"
-        assert service._under_way.conductor.lost == {}
+        assert service._registry._lost == {}
 
 
 async def test_a_message_that_was_still_being_looked_at_is_refused_by_a_service_that_has_stopped() -> None:

@@ -76,7 +76,7 @@ def store() -> Left:
 
 @pytest.fixture
 async def service(store: Left) -> AsyncIterator[RunService]:
-    agent = ScriptedAgent(*[[Complete()] for _ in range(200)], can_continue_after_restart=True)
+    agent = ScriptedAgent(*[[Complete()] for _ in range(200)], survives_restart=True)
     async with serving(agent, store, limits=Limits(lease_s=0.003)) as service:
         yield service
 
@@ -116,7 +116,7 @@ async def test_a_task_that_somebody_else_has_changed_meanwhile_is_left_to_them(
     store.others = {"t1"}
     await service.start()
     assert await service.get("ann", "demo", "t1") == newer
-    assert service._under_way.conductor.lost == {}
+    assert service._registry._lost == {}
 
 
 async def test_what_this_process_holds_and_does_not_work_on_is_ended_without_being_asked(

@@ -1,14 +1,14 @@
 import asyncio
 
 import pytest
-from tests.unit.runs.living import live_of, run_of, task_of
+from tests.unit.runs.living import execution_of, live_of, task_of
 from tests.unit.runs.serving import FlakyStore
 
 from llamon_agent.domain.errors import BackendError, Conflict
 from llamon_agent.domain.events import Complete, Delta, Error, SeedOutcome, Snapshot, Started, StatusUpdate
 from llamon_agent.domain.task import Task, TaskState, answer_text
 from llamon_agent.runs.live_task import LiveTask
-from llamon_agent.runs.task_recorder import Recorder, to_its_end
+from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
 from llamon_agent.testing.clock import HandClock, counting_ids
 
 
@@ -17,7 +17,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.store = FlakyStore()
-        self.recorder = Recorder(self.store, clock=HandClock(), new_id=counting_ids())
+        self.recorder = TaskRecorder(self.store, clock=HandClock(), new_id=counting_ids())
 
     async def create(self, live: LiveTask) -> None:
         live.saved_seq = 0
@@ -34,7 +34,7 @@ async def test_a_state_is_kept_and_then_told() -> None:
     await desk.create(live)
     await desk.recorder.working(live)
     assert (await desk.kept()).status.state is TaskState.WORKING
-    assert live.broadcast.after(1) == [StatusUpdate(seq=2, status=live.task.status)]
+    assert live.event_log.after(1) == [StatusUpdate(seq=2, status=live.task.status)]
 
 
 async def test_a_new_task_is_kept_once() -> None:
@@ -45,24 +45,24 @@ async def test_a_new_task_is_kept_once() -> None:
 
 
 async def test_a_run_that_opens_is_a_task_from_its_record_on() -> None:
-    desk, run = Desk(), run_of(task_of())
-    run.live.saved_seq = 0
-    opening = run.opening = asyncio.get_running_loop().create_future()
-    run.live.hear(Started(history=SeedOutcome(seeded=1, skipped=0, reason="cold_start")))
-    await desk.recorder.open(run)
-    assert (opening.done(), run.reply) == (True, None)
-    first = await anext(run.follow())
+    desk, execution = Desk(), execution_of(task_of())
+    execution.live.saved_seq = 0
+    opening = execution.opening = asyncio.get_running_loop().create_future()
+    execution.live.apply(Started(history=SeedOutcome(seeded=1, skipped=0, reason="cold_start")))
+    await desk.recorder.open(execution)
+    assert (opening.done(), execution.run.reply) == (True, None)
+    first = await anext(execution.run.follow())
     assert first == [Snapshot(task=await desk.kept())]
 
 
 async def test_a_run_that_cannot_be_recorded_is_refused() -> None:
-    desk, run = Desk(), run_of(task_of())
-    run.live.saved_seq = 0
-    opening = run.opening = asyncio.get_running_loop().create_future()
+    desk, execution = Desk(), execution_of(task_of())
+    execution.live.saved_seq = 0
+    opening = execution.opening = asyncio.get_running_loop().create_future()
     desk.store.away = True
     with pytest.raises(BackendError) as caught:
-        await desk.recorder.open(run)
-    assert (opening.exception(), run.live.lost) == (caught.value, caught.value)
+        await desk.recorder.open(execution)
+    assert (opening.exception(), execution.live.lost) == (caught.value, caught.value)
 
 
 async def test_what_could_not_be_kept_is_not_told() -> None:
@@ -71,7 +71,7 @@ async def test_what_could_not_be_kept_is_not_told() -> None:
     desk.store.away = True
     with pytest.raises(BackendError):
         await desk.recorder.working(live)
-    assert (live.broadcast.seq, live.task.status.state) == (1, TaskState.SUBMITTED)
+    assert (live.event_log.seq, live.task.status.state) == (1, TaskState.SUBMITTED)
 
 
 async def test_a_record_that_has_changed_meanwhile_is_left_alone() -> None:
@@ -88,7 +88,7 @@ async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_
     await desk.create(live)
     live.open_answer("answer-1")
     for text in ("a", "b"):
-        live.hear(Delta(text=text))
+        live.apply(Delta(text=text))
     desk.store.away = away
     await desk.recorder.snapshot(live)
     desk.store.away = False
@@ -96,14 +96,14 @@ async def test_the_answer_so_far_is_kept_if_the_store_is_there(away: bool, kept_
 
 
 async def test_an_end_is_kept_with_the_whole_answer_and_only_once() -> None:
-    desk, run = Desk(), run_of(task_of())
-    await desk.create(run.live)
-    run.live.open_answer("answer-1")
-    await desk.recorder.end(run, Complete(text="Hello"))
-    await desk.recorder.end(run, Error(public="late"))
+    desk, execution = Desk(), execution_of(task_of())
+    await desk.create(execution.live)
+    execution.live.open_answer("answer-1")
+    await desk.recorder.end(execution, Complete(text="Hello"))
+    await desk.recorder.end(execution, Error(public="late"))
     kept = await desk.kept()
-    assert (kept.status.state, answer_text(kept.artifacts), run.task) == (TaskState.COMPLETED, "Hello", kept)
-    assert [update.seq for update in run.live.broadcast.after(1)] == [2, 3]
+    assert (kept.status.state, answer_text(kept.artifacts), execution.run.task) == (TaskState.COMPLETED, "Hello", kept)
+    assert [update.seq for update in execution.live.event_log.after(1)] == [2, 3]
 
 
 async def test_an_orphan_fails_with_the_reason() -> None:
@@ -124,7 +124,7 @@ async def test_a_write_runs_to_its_end_though_its_run_is_stopped(fails: bool, ca
             raise BackendError
         written.append("all of it")
 
-    running = asyncio.create_task(to_its_end(write()))
+    running = asyncio.create_task(finish_write(write()))
     async with asyncio.timeout(5):
         await begun.wait()
         running.cancel()

@@ -46,7 +46,7 @@ def entry_of(target: object) -> Callable[..., object]:
 class CustomAgent:
     """An `Agent` that calls a function of somebody else's. Raises: ConfigError: see `entry_of`, `read_signature`."""
 
-    can_continue_after_restart = False
+    survives_restart = False
     """How far its code had come, only it knows."""
 
     def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = lambda: uuid4().hex) -> None:

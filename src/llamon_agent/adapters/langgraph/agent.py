@@ -84,7 +84,7 @@ class LangGraphAgent:
         return self._graph
 
     @property
-    def can_continue_after_restart(self) -> bool:
+    def survives_restart(self) -> bool:
         """Whether its threads outlive the process. See runs.ports.Agent."""
         checkpointer = self._graph.checkpointer
         return bool(checkpointer) and not isinstance(checkpointer, InMemorySaver)

@@ -66,7 +66,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 class ProcessAgent:
     """An `Agent` that runs a command for each turn."""
 
-    can_continue_after_restart = False
+    survives_restart = False
 
     def __init__(self, command: Command, *, new_id: NewId = lambda: uuid4().hex) -> None:
         self._command = command

@@ -39,7 +39,7 @@ class Agent(Protocol):
     """Something that answers turns. Shared by all runs, so a run's state lives in its generator, never here."""
 
     @property
-    def can_continue_after_restart(self) -> bool:
+    def survives_restart(self) -> bool:
         """Whether a turn that was cut off can be taken again: a turn with an `attempt` above 1 goes on where the one
         before was cut off, as far as the agent's own memory reaches.
         """

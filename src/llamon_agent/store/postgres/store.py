@@ -130,7 +130,9 @@ class PostgresTaskStore:
         return abandoned_in((body, turn, attempt) for body, turn, attempt in taken)
 
     async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
-        found = await self._ask("held", holder=self.holder, excluding=[kept_text(each) for each in excluding], limit=limit)
+        found = await self._ask(
+            "held", holder=self.holder, excluding=[kept_text(each) for each in excluding], limit=limit
+        )
         return readable(body for (body,) in found)
 
     async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:

@@ -396,15 +396,15 @@ async def test_what_is_told_beside_the_answer_is_called_alike_in_every_attempt(s
 
 
 def test_only_threads_that_outlive_the_process_recover() -> None:
-    assert not agent_of(Steps().graph(None)).can_continue_after_restart
-    assert not agent_of(Steps().graph(InMemorySaver())).can_continue_after_restart
+    assert not agent_of(Steps().graph(None)).survives_restart
+    assert not agent_of(Steps().graph(InMemorySaver())).survives_restart
 
 
 async def test_threads_in_a_file_recover(tmp_path: Any) -> None:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
-        assert agent_of(Steps().graph(saver)).can_continue_after_restart
+        assert agent_of(Steps().graph(saver)).survives_restart
 
 
 async def test_a_thread_that_is_not_kept_begins_anew() -> None:

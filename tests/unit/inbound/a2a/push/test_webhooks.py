@@ -281,7 +281,7 @@ async def test_of_hooks_that_are_set_at_once_only_the_last_is_told_and_none_leav
         assert [hook.target for hook in await receiver.heard(1)] == ["/hook2"]
         assert await here.hooks.list(*OWNER, task.id) == (last,)
         await here.hooks.delete(*OWNER, task.id, "a")
-        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._registry.tasks) == 0  # a reader would keep the paused task in memory
 
 
 async def test_a_task_has_so_many_hooks_and_no_more(tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ async def test_a_hook_that_cannot_be_kept_is_not_told_and_leaves_no_reader_behin
         with pytest.raises(BackendError):
             await here.hooks.register(task, hook_at(receiver.url))
         assert receiver.hooks == []
-        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._registry.tasks) == 0  # a reader would keep the paused task in memory
 
 
 # --- across restarts --------------------------------------------------------------------------------------------------
