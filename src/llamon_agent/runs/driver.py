@@ -150,8 +150,8 @@ class RunDriver:
         await self._end_run(execution, outcome)
 
     def _needs_repair(self, execution: Execution, outcome: Ending) -> bool:
-        """Whether the thread must be repaired: no other run continues what the agent was in the middle of, or the question
-        whose answer it has perhaps not taken. A run that was abandoned does not touch its thread any more.
+        """Whether the thread must be repaired: no other run continues what the agent was in the middle of, or the
+        question whose answer it has perhaps not taken. A run that was abandoned does not touch its thread any more.
         """
         answers = execution.stopping is not None and execution.turn is not None and execution.turn.answers
         return (execution.was_cut_off or answers) and not isinstance(outcome, HandOver) and not execution.run.has_ended

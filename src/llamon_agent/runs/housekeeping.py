@@ -1,8 +1,8 @@
 """Ends pauses that had no answer in time, and forgets old tasks, keys and threads.
 
-Things are forgotten in small batches: each is one short write, and between two the housekeeper rests for longer than the
-batch took, so that runs do not notice. A batch that was begun is finished, also when the edge stops: otherwise a task
-would be gone and its thread would stay for ever.
+Things are forgotten in small batches: each is one short write, and between two the housekeeper rests for longer than
+the batch took, so that runs do not notice. A batch that was begun is finished, also when the edge stops: otherwise a
+task would be gone and its thread would stay for ever.
 
 A thread is deleted while no run is in its context, and a run that arrives meanwhile waits. Between processes there is
 no such wait: a process that continues a context in the very moment in which another forgets it, after a silence as long

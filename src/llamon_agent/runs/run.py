@@ -108,8 +108,9 @@ class Execution:
     cannot overwrite a cancel. `was_cut_off` says that the agent was in the middle of its turn, and may have left its
     thread so.
 
-    A run that may answer without a task is `opening` at first: nothing is recorded, and no other call can see it, until
-    the agent has given a reply or anything else. The submission waits for that; a caller that leaves cancels the future.
+    A run that may answer without a task is `opening` at first: nothing is recorded, and no other call can see it,
+    until the agent has given a reply or anything else. The submission waits for that; a caller that leaves cancels the
+    future.
     """
 
     def __init__(self, run: Run, turn: Turn | None, runtime: Runtime | None) -> None:

@@ -126,9 +126,7 @@ class Lease:
     async def renew(self) -> None:
         """Extend the lease. Raises: BackendError."""
         if not await self._store.renew(until_ms=self._clock() + int(self._lease_s * 1000)):
-            logger.error(
-                "the lease of this process was ended by another: its runs are stopped, others may continue them"
-            )
+            logger.error("the lease of this process has ended: its runs are stopped, and others may continue them")
             await self._registry.hand_over_all()
 
     async def take_over(self) -> None:

@@ -116,7 +116,7 @@ async def test_an_agent_that_cannot_drop_its_question_is_canceled_all_the_same()
         assert (await service.cancel_run("default", "demo", task.id, again_ok=False)).status.state is TaskState.CANCELED
 
 
-async def test_an_agent_that_does_not_stop_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_agent_that_does_not_stop_is_abandoned(caplog: pytest.LogCaptureFixture) -> None:
     agent = Stubborn()
     store = MemoryTaskStore()
     async with serving(agent, store, limits=Limits(cancel_grace_s=0.02)) as service:
@@ -128,7 +128,7 @@ async def test_an_agent_that_does_not_stop_is_left_behind(caplog: pytest.LogCapt
     assert agent.said_late
     assert await store.get("default", "demo", task.id) == task
     assert answer_text(task.artifacts) == "part"
-    assert "left behind" in caplog.text
+    assert "abandoned" in caplog.text
 
 
 async def test_the_service_ends_without_what_was_left_behind() -> None:

@@ -39,7 +39,7 @@ async def listed(service: RunService) -> tuple[Task, ...]:
 
 
 def nothing_is_left(service: RunService) -> bool:
-    return not (len(service._registry.tasks) or service._registry._executions or service._registry.queues._queues)
+    return not (len(service._registry.tasks) or len(service._registry) or len(service._registry.queues))
 
 
 @pytest.mark.parametrize("start", [[], [Started()]], ids=repr)

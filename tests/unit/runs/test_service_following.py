@@ -134,7 +134,7 @@ async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
         assert [live.task.id for live in service._registry.tasks] == [task.id]
         stream.close()
         assert len(service._registry.tasks) == 0
-        assert service._registry.queues._queues == {}
+        assert len(service._registry.queues) == 0
 
 
 async def test_nothing_of_an_ended_task_stays_in_memory() -> None:

@@ -110,7 +110,7 @@ async def test_what_the_store_has_lost_of_a_task_ends_it(
         task = await service.get("default", "demo", early.id)
         assert (task.status.state, status_text(task)) == (TaskState.FAILED, LOST)
         assert await store.get("default", "demo", early.id) == task
-    assert "gone back" in caplog.text
+    assert "lost a newer record" in caplog.text
 
 
 async def test_an_answer_to_a_pause_that_the_store_has_lost_finds_the_task_ended() -> None:
@@ -133,11 +133,11 @@ async def test_a_lost_task_that_is_worked_on_again_is_not_ended() -> None:
     async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        service._registry._lost[run.task.id] = run.task
+        service._registry.mark_lost(run.task)
         await service._takeover.end_all_lost()
         gate.open()
         assert answer_text((await run.settled(5)).artifacts) == "x"
-        assert service._registry._lost == {}
+        assert service._registry.lost() == []
 
 
 async def test_a_message_that_was_still_being_looked_at_is_refused_by_a_service_that_has_stopped() -> None:

@@ -26,7 +26,7 @@ class Left(MemoryTaskStore):
         self.errors: list[BackendError] = []
         self.renewed: list[int] = []
         self.renewed_twice = asyncio.Event()
-        self.has_let_go = False
+        self.has_released = False
         self.breaks: set[str] = set()
         self.others: set[str] = set()
         self.holds: list[Task] = []
@@ -51,9 +51,9 @@ class Left(MemoryTaskStore):
     async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
         return tuple(task for task in self.holds if task.id not in excluding)[:limit]
 
-    async def let_go(self) -> None:
+    async def release_holder(self) -> None:
         self._fail()
-        self.has_let_go = True
+        self.has_released = True
 
     async def save(self, task: Task, **more: object) -> None:
         if task.id in self.breaks:
@@ -116,7 +116,7 @@ async def test_a_task_that_somebody_else_has_changed_meanwhile_is_left_to_them(
     store.others = {"t1"}
     await service.start()
     assert await service.get("ann", "demo", "t1") == newer
-    assert service._registry._lost == {}
+    assert service._registry.lost() == []
 
 
 async def test_what_this_process_holds_and_does_not_work_on_is_ended_without_being_asked(
@@ -149,16 +149,16 @@ async def test_it_is_renewed_again_and_again_also_when_the_store_was_away(store:
     async with asyncio.timeout(5):
         await store.renewed_twice.wait()
     await service.drain(0)
-    assert store.has_let_go
+    assert store.has_released
 
 
-async def test_a_lease_that_cannot_be_let_go_holds_up_no_stop(
+async def test_a_lease_that_cannot_be_released_delays_no_stop(
     store: Left, service: RunService, caplog: pytest.LogCaptureFixture
 ) -> None:
     await service.start()
     store.errors = [BackendError()] * 100
     await service.drain(0)
-    assert not store.has_let_go
+    assert not store.has_released
     assert "it runs out" in caplog.text
 
 
