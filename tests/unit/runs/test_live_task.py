@@ -101,31 +101,31 @@ async def test_closing_without_any_text_has_nothing_to_tell() -> None:
 )
 async def test_what_was_told_and_is_not_the_answer_is_withdrawn(said: list[Delta], outcome: Outcome) -> None:
     live = hearing(*said)
-    task, [update] = live.closing(outcome)
+    task, [update] = live.end_updates(outcome)
     assert task.artifacts == ()
     assert isinstance(update, ArtifactUpdate)
     assert (update.parts, update.append, update.last, update.withdrawn) == ((Text.of(""),), False, True, True)
     assert update.told.metadata == {"withdrawn": True}
-    assert update.seq == live.broadcast.seq + 1
+    assert update.seq == live.event_log.seq + 1
 
 
 async def test_what_was_held_back_and_is_not_the_answer_was_never_there() -> None:
     live = hearing(Delta(text="draft"))
-    assert live.closing(Complete(text="")) == (live.task, [])
+    assert live.end_updates(Complete(text="")) == (live.task, [])
 
 
 async def test_a_withdrawn_answer_of_an_earlier_attempt_is_gone() -> None:
     half = Artifact(artifact_id="answer-1", parts=(Text.of("half"),))
     live = live_of(msgspec.structs.replace(task_of(), artifacts=(half,)))
     live.open_answer("answer-1")
-    task, [update] = live.closing(Complete(text=""))
+    task, [update] = live.end_updates(Complete(text=""))
     assert task.artifacts == ()
     assert isinstance(update, ArtifactUpdate)
     assert update.withdrawn
 
 
 async def test_a_run_that_fails_keeps_the_text_that_it_has_told() -> None:
-    task, _ = hearing(Delta(text="dra"), Delta(text="ft")).closing(Error(public="no"))
+    task, _ = hearing(Delta(text="dra"), Delta(text="ft")).end_updates(Error(public="no"))
     assert answer_text(task.artifacts) == "draft"
 
 
@@ -137,19 +137,19 @@ def gone(update: object) -> str:
 
 async def test_a_reader_that_catches_up_hears_of_what_was_withdrawn() -> None:
     live = hearing(Delta(text="dra"), Delta(text="ft"))
-    task, updates = live.closing(Complete(text=""))
-    live.recorded(msgspec.structs.replace(task, status=task_of(state=TaskState.COMPLETED).status), updates)
-    update, _status = live.catch_up()
+    task, updates = live.end_updates(Complete(text=""))
+    live.mark_recorded(msgspec.structs.replace(task, status=task_of(state=TaskState.COMPLETED).status), updates)
+    update, _status = live.resync()
     assert gone(update) == "answer-1"
 
 
 async def test_a_text_that_is_told_again_is_withdrawn_no_longer() -> None:
     live = hearing(Delta(text="dra"), Delta(text="ft"))
-    live.recorded(*live.closing(Complete(text="")))
+    live.mark_recorded(*live.end_updates(Complete(text="")))
     live.open_answer("answer-1")
     for text in ("ne", "w"):
-        live.hear(Delta(text=text))
-    answer, _status = live.catch_up()
+        live.apply(Delta(text=text))
+    answer, _status = live.resync()
     assert isinstance(answer, ArtifactUpdate)
     assert not answer.withdrawn
 
@@ -157,9 +157,9 @@ async def test_a_text_that_is_told_again_is_withdrawn_no_longer() -> None:
 async def test_what_another_process_has_withdrawn_is_so_for_the_readers_here() -> None:
     live = live_of(task_of(seq=1))
     whole = Artifact(artifact_id="a", parts=(Text.of("x"),))
-    live.replaced(msgspec.structs.replace(task_of(seq=2), artifacts=(whole,)))
-    live.replaced(task_of(seq=3))
-    update, _status = live.catch_up()
+    live.adopt(msgspec.structs.replace(task_of(seq=2), artifacts=(whole,)))
+    live.adopt(task_of(seq=3))
+    update, _status = live.resync()
     assert gone(update) == "a"
 
 

@@ -118,7 +118,7 @@ async def test_a_thread_is_put_right_though_its_first_edge_reads_the_context(sav
     builder.add_conditional_edges(START, route, ["node"])
     graph = builder.compile(checkpointer=saver)
     await events_of(agent_of(graph), turn("hi"))
-    await agent_of(graph).abandon("thread")
+    await agent_of(graph).close_turn("thread")
     snapshot = await graph.aget_state(config_of())
     assert isinstance(snapshot.values["messages"][-1], ToolMessage)
     assert "runtime" not in str(snapshot.metadata)
