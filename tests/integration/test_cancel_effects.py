@@ -29,7 +29,7 @@ from llamon_agent.runs.ports.run import Limits, RunRequest, Runtime, Target
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 CANCELED = "canceled"
 

@@ -28,8 +28,7 @@ from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Step
+from llamon_agent.testing.scripted import HandClock, Step, counting_ids
 
 ALL_BYTES = bytes(range(256))
 BASE64 = base64.b64encode(ALL_BYTES).decode()

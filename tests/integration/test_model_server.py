@@ -50,7 +50,7 @@ from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 KEY = "sk-0123456789abcdef"
 TOOLS = f"{Path(__file__).parents[2] / 'examples' / 'model_tools.py'}:tools"

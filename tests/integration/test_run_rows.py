@@ -23,8 +23,7 @@ from llamon_agent.runs.decisions import NODE_LOST
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 CONFIG = """
 a2a:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.contract.task_store import a_task
 
 from llamon_agent import app
 from llamon_agent.app import new_id, now_ms, open_edge, serve
@@ -15,7 +16,6 @@ from llamon_agent.domain.errors import ConfigError, TaskNotFound
 from llamon_agent.domain.task import TaskState
 from llamon_agent.store.sqlite.folder import TASKS_NAME
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.store_contract import a_task
 
 
 def test_ids_are_uuids_of_version_7_that_nobody_else_has() -> None:

@@ -1,4 +1,4 @@
-"""An agent that says what a test wrote for it.
+"""What a test drives by hand: an agent that plays scripts, a clock, and ids that can be foretold.
 
 gate = Gate()
 agent = ScriptedAgent(
@@ -12,10 +12,12 @@ gate.open()
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from itertools import count
 
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Outcome, RunEvent
 from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import NewId
 
 
 class Gate:
@@ -71,7 +73,7 @@ class ScriptedAgent:
                 else:
                     yield step
         except (GeneratorExit, asyncio.CancelledError):
-            if not isinstance(step, Outcome):  # closed behind its last word, it was not cut short
+            if not isinstance(step, Outcome):  # an agent that is closed after its outcome was not cut short
                 self.cancelled.append(turn)
             raise
 
@@ -80,3 +82,22 @@ class ScriptedAgent:
 
     async def delete_thread(self, thread_id: str) -> None:
         self.forgotten.append(thread_id)
+
+
+class HandClock:
+    """A `Clock` that stands still until it is advanced. Units: now_ms and ms are milliseconds."""
+
+    def __init__(self, now_ms: int = 1_000) -> None:
+        self.now_ms = now_ms
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+    def advance(self, ms: int) -> None:
+        self.now_ms += ms
+
+
+def counting_ids(prefix: str = "id") -> NewId:
+    """Ids that a test can foretell: `id-1`, `id-2`, ..."""
+    numbers = count(1)
+    return lambda: f"{prefix}-{next(numbers)}"

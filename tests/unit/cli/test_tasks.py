@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
+from tests.contract.task_store import a_task, a_turn
 from tests.unit.cli.conftest import Agent, error, result, task
 
 from llamon_agent.cli.exits import Exit
@@ -18,7 +19,6 @@ from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.store_contract import a_task, a_turn
 
 Capture = pytest.CaptureFixture[str]
 S = TaskState

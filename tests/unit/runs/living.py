@@ -7,7 +7,7 @@ from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.live_task import LiveTask
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.run import Execution, Run
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 
 def task_of(

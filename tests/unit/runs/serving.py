@@ -16,8 +16,7 @@ from llamon_agent.runs.ports.store import IdempotencyKey, Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate
+from llamon_agent.testing.scripted import Gate, HandClock, counting_ids
 
 ASK = Interrupt(text="Sure?", questions=())
 

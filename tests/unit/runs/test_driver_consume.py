@@ -25,8 +25,7 @@ from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.run import Execution, Stop
 from llamon_agent.runs.task_recorder import TaskRecorder
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import ScriptedAgent, Step
+from llamon_agent.testing.scripted import HandClock, ScriptedAgent, Step, counting_ids
 
 
 async def consumed(script: Sequence[Step], execution: Execution, *, snapshot_every_s: float = 60) -> Outcome | Stop:

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.contract.task_store import a_key, a_task
+
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Retention, Task, TaskQuery, TaskState
 from llamon_agent.runs.housekeeping import BATCH, Housekeeper, Upkeep
 from llamon_agent.runs.ports.store import ContextKey, Pruned
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock
-from llamon_agent.testing.store_contract import a_key, a_task
+from llamon_agent.testing.scripted import HandClock
 
 S = TaskState
 DAY_MS = 86_400_000

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.contract.task_store import a_task
 from tests.unit.runs.serving import ASK, ask, request, serving, status_text
 
 from llamon_agent.domain.errors import AgentError, BackendError
@@ -11,7 +12,6 @@ from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.housekeeping import EXPIRED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
-from llamon_agent.testing.store_contract import a_task
 
 
 async def test_a_pause_that_nobody_answered_fails_with_words_and_its_question_is_dropped() -> None:

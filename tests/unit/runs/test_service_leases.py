@@ -16,8 +16,7 @@ from llamon_agent.runs.recovery import RESTARTED
 from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.service import NOT_HERE, RunService
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.clock import HandClock
-from llamon_agent.testing.scripted import Gate, ScriptedAgent
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent
 
 QUICK = Limits(snapshot_every_s=0, cancel_grace_s=5, lease_s=15)
 

@@ -9,7 +9,7 @@ from llamon_agent.domain.events import Complete, Delta, Error, SeedOutcome, Snap
 from llamon_agent.domain.task import Task, TaskState, answer_text
 from llamon_agent.runs.live_task import LiveTask
 from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 
 class Desk:

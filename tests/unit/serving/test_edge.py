@@ -23,8 +23,7 @@ from llamon_agent.runs.service import RunService
 from llamon_agent.serving.edge import Edge
 from llamon_agent.serving.left_out import BROKE
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, counting_ids
 
 ASK = Interrupt(text="Sure?", questions=())
 DONE = [Complete(text="done")]

@@ -14,8 +14,7 @@ from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.routes import Backing, Offered, agent_path, edge_surface
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import ScriptedAgent
+from llamon_agent.testing.scripted import HandClock, ScriptedAgent, counting_ids
 from llamon_agent.wire.cards.signing import Signer
 
 

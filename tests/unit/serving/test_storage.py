@@ -9,6 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg import AsyncConnection
 from pydantic import SecretStr
+from tests.contract.task_store import MINE
 
 from llamon_agent.adapters.langgraph.checkpoints.postgres import AgentPostgresSaver
 from llamon_agent.config.data import DataConfig, PostgresConfig
@@ -18,7 +19,6 @@ from llamon_agent.serving.storage import open_database, open_storage
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.store_contract import MINE
 
 
 def served(data: DataConfig) -> Served:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
+from tests.contract.push_store import a_push
+from tests.contract.task_store import a_full_task, a_key, a_task, next_of
 
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.inspection import Inspection, TaskFilter
 from llamon_agent.runs.ports.store import Store
-from llamon_agent.testing.push_contract import a_push
-from llamon_agent.testing.store_contract import a_full_task, a_key, a_task, next_of
 
 Look = Callable[[], AbstractContextManager[Inspection]]
 

@@ -26,7 +26,7 @@ from llamon_agent.domain.events import (
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports.agent import Agent, Turn
-from llamon_agent.testing.clock import counting_ids
+from llamon_agent.testing.scripted import counting_ids
 
 HISTORY = tuple(Message(message_id=text, role=Role.USER, parts=(Text.of(text),)) for text in ("one", "two"))
 

@@ -24,7 +24,7 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Raw
 from llamon_agent.domain.task import Artifact
-from llamon_agent.testing.clock import counting_ids
+from llamon_agent.testing.scripted import counting_ids
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 

@@ -15,8 +15,7 @@ from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import ScriptedAgent, Step
+from llamon_agent.testing.scripted import HandClock, ScriptedAgent, Step, counting_ids
 from llamon_agent.wire.sse import Reader
 
 AGENT = "echo"

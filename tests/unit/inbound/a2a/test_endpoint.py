@@ -23,8 +23,7 @@ from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, Step
+from llamon_agent.testing.scripted import Gate, HandClock, Step, counting_ids
 from llamon_agent.wire.operations import Dialect
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]

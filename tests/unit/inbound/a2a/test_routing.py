@@ -16,8 +16,7 @@ from llamon_agent.inbound.a2a.routing import Routing
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 ASK = Interrupt(text="Sure?", questions=())
 

@@ -1,12 +1,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.contract.push_store import a_full_push
+from tests.contract.task_store import a_task, a_turn
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import TaskQuery, TaskState
 from llamon_agent.store.postgres.rows import kept_text, names, push_in, push_row, query_row, saved_row, told_text
-from llamon_agent.testing.push_contract import a_full_push
-from llamon_agent.testing.store_contract import a_task, a_turn
 
 TEXTS = st.text(st.sampled_from("\0\\0a")) | st.text()
 

@@ -17,6 +17,9 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from tests.contract.lease import LeaseContract
+from tests.contract.push_store import PushStoreContract, a_push
+from tests.contract.task_store import MINE, TaskStoreContract, a_key, a_task, a_turn, next_of
 from tests.postgres_server import PostgresServer
 
 from llamon_agent.domain.errors import BackendError, Conflict
@@ -26,9 +29,6 @@ from llamon_agent.store.postgres import pool as postgres_pool
 from llamon_agent.store.postgres.pool import Connection, Pool, PoolOptions, open_pool
 from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.statements import load_statements
-from llamon_agent.testing.lease_contract import LeaseContract
-from llamon_agent.testing.push_contract import PushStoreContract, a_push
-from llamon_agent.testing.store_contract import MINE, TaskStoreContract, a_key, a_task, a_turn, next_of
 
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -37,7 +37,7 @@ DIES_AFTER_AN_ANSWER = """
 import asyncio, os, signal, sys
 from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.postgres.pool import PoolOptions, open_pool
-from llamon_agent.testing.store_contract import a_task, a_turn
+from tests.contract.task_store import a_task, a_turn
 
 async def main():
     async with open_pool(PoolOptions(url=sys.argv[1], durable=False)) as pool:

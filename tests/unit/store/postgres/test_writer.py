@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
+from tests.contract.task_store import a_key, a_task, next_of
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Task, TaskState
@@ -15,7 +16,6 @@ from llamon_agent.store.postgres.pool import Connection, Pool, PoolOptions, open
 from llamon_agent.store.postgres.rows import Row, created_row, saved_row
 from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.postgres.writer import TaskWriter
-from llamon_agent.testing.store_contract import a_key, a_task, next_of
 
 
 class Line:

@@ -13,15 +13,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
-from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
-from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.ports.store import Store, TaskStore
-from llamon_agent.store.sqlite.store import Durability, SqliteTaskStore
-from llamon_agent.store.statements import load_migrations, load_statements
-from llamon_agent.testing.lease_contract import LeaseContract
-from llamon_agent.testing.push_contract import PushStoreContract, a_full_push, a_push, told, untold
-from llamon_agent.testing.store_contract import (
+from tests.contract.lease import LeaseContract
+from tests.contract.push_store import PushStoreContract, a_full_push, a_push, told, untold
+from tests.contract.task_store import (
     MINE,
     TaskStoreContract,
     a_full_task,
@@ -31,13 +25,20 @@ from llamon_agent.testing.store_contract import (
     next_of,
 )
 
-SOURCE = Path(__file__).parents[3] / "src"
+from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.task import TaskState
+from llamon_agent.runs.ports.store import Store, TaskStore
+from llamon_agent.store.sqlite.store import Durability, SqliteTaskStore
+from llamon_agent.store.statements import load_migrations, load_statements
+
+ROOT = Path(__file__).parents[4]
+PYTHONPATH = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
 
 DIES_AFTER_AN_ANSWER = """
 import asyncio, os, signal, sys
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.push_contract import PushStoreContract, a_full_push, a_push, told, untold
-from llamon_agent.testing.store_contract import a_task
+from tests.contract.push_store import PushStoreContract, a_full_push, a_push, told, untold
+from tests.contract.task_store import a_task
 
 async def main():
     store = SqliteTaskStore.open(sys.argv[1], durability="normal")
@@ -195,7 +196,7 @@ async def test_closing_leaves_one_whole_file(path: Path) -> None:
 
 async def test_what_a_killed_process_was_answered_is_kept(path: Path) -> None:
     program = [sys.executable, "-c", DIES_AFTER_AN_ANSWER, str(path)]
-    killed = subprocess.run(program, env=os.environ | {"PYTHONPATH": str(SOURCE)}, timeout=30, check=False)  # noqa: ASYNC221
+    killed = subprocess.run(program, env=os.environ | {"PYTHONPATH": PYTHONPATH}, timeout=30, check=False)  # noqa: ASYNC221
     assert killed.returncode == -signal.SIGKILL
     async with opened(path) as store:
         assert ids(await store.list(MINE)) == ["answered"]

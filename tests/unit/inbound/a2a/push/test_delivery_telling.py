@@ -1,12 +1,12 @@
 """What a webhook is told, and what it is spared."""
 
 import msgspec
+from tests.contract.task_store import a_task
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
 from llamon_agent.inbound.a2a.push.delivery import Event, Telling, is_news, task_after, tellings_of
-from llamon_agent.testing.store_contract import a_task
 
 
 def status(seq: int, state: TaskState = TaskState.WORKING) -> StatusUpdate:

@@ -25,8 +25,7 @@ from llamon_agent.runs.ports.store import Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 OWNER = ("default", "demo")
 

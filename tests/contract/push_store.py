@@ -1,24 +1,22 @@
-"""What every `PushStore` must do, as a test suite. A store's own tests inherit it beside `TaskStoreContract`:
+"""What every `PushStore` must do, as a test suite. The tests of a store inherit it, besides `TaskStoreContract`:
 
-    class TestMyPushStore(PushStoreContract):
-        @pytest.fixture
-        async def store(self) -> AsyncIterator[Store]:
-            store = await MyStore.open(...)
-            yield store
-            await store.close()
-
-Needs pytest, and pytest-asyncio in auto mode.
+class TestMyPushStore(PushStoreContract):
+    @pytest.fixture
+    async def store(self) -> AsyncIterator[Store]:
+        store = await MyStore.open(...)
+        yield store
+        await store.close()
 """
 
 import asyncio
 
 import pytest
+from tests.contract.task_store import a_task, next_of
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
 from llamon_agent.runs.ports.store import Store
-from llamon_agent.testing.store_contract import a_task, next_of
 
 _PATIENCE_S = 5
 

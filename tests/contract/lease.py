@@ -1,5 +1,5 @@
-"""What every `TaskStore` must do that several processes can have open, at once or one after the other: a suite beside
-`TaskStoreContract`, inherited in the same way.
+"""What every `TaskStore` must do that several processes can have open, at once or one after the other. A suite of its
+own, inherited in the same way as `TaskStoreContract`.
 """
 
 import asyncio
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from tests.contract.task_store import MINE, a_key, a_task, a_turn, conflicts, next_of
 
 from llamon_agent.domain.errors import Conflict
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.ports.store import Abandoned, TaskStore
-from llamon_agent.testing.store_contract import MINE, a_key, a_task, a_turn, conflicts, next_of
 
 _PATIENCE_S = 5
 

@@ -1,4 +1,4 @@
-"""What every `TaskStore` must do, as a test suite. A store's own tests inherit it and say how one is made:
+"""What every `TaskStore` must do, as a test suite. The tests of a store inherit it and say how one is made:
 
     class TestMyStore(TaskStoreContract):
         @pytest.fixture
@@ -7,9 +7,7 @@
             yield store
             await store.close()
 
-One that several processes can have open, at once or one after the other, passes `lease_contract` too.
-
-Needs pytest, and pytest-asyncio in auto mode.
+A store that several processes can have open, at once or one after the other, passes the suite in `lease` too.
 """
 
 import asyncio
