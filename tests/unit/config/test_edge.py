@@ -13,7 +13,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction, Profile, Provider, Skill
 from llamon_agent.runs.ports.run import Target
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Load = Callable[..., EdgeConfig]
 
 

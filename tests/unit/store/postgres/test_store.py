@@ -30,8 +30,8 @@ from llamon_agent.store.postgres.pool import Connection, Pool, PoolOptions, open
 from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.statements import load_statements
 
-SOURCE = Path(__file__).parents[3] / "src"
-
+ROOT = Path(__file__).parents[4]
+PYTHONPATH = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
 
 DIES_AFTER_AN_ANSWER = """
 import asyncio, os, signal, sys
@@ -104,7 +104,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_what_a_killed_process_was_answered_is_kept_and_can_be_taken_over(store_url: str) -> None:
     program = [sys.executable, "-c", DIES_AFTER_AN_ANSWER, store_url]
-    killed = subprocess.run(program, env=os.environ | {"PYTHONPATH": str(SOURCE)}, timeout=30, check=False)  # noqa: ASYNC221
+    killed = subprocess.run(program, env=os.environ | {"PYTHONPATH": PYTHONPATH}, timeout=30, check=False)  # noqa: ASYNC221
     assert killed.returncode == -signal.SIGKILL
     async with opened(store_url) as store:
         await store.renew(until_ms=1_000)

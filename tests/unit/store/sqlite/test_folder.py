@@ -13,7 +13,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.store.sqlite import folder
 from llamon_agent.store.sqlite.folder import LOCK_NAME, kind_of_file_system, own_folder
 
-SOURCE = Path(__file__).parents[3] / "src"
+SOURCE = Path(__file__).parents[4] / "src"
 
 HOLDS_THE_FOLDER = """
 import sys
