@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 from starlette.applications import Starlette
 
-from llamon_agent.config.edge import EdgeConfig, Served
+from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import Introduction
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
@@ -35,7 +35,7 @@ from llamon_agent.serving.logs import set_up_logging
 from llamon_agent.serving.process import (
     Server,
     contained_task,
-    leaving_threads_behind,
+    exiting_despite_threads,
     listening,
     reloading_on_hangup,
     stopping_on_signals,
@@ -73,7 +73,7 @@ def new_id() -> str:
 
 @asynccontextmanager
 async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> AsyncIterator[Edge]:
-    """An edge with everything that it needs, open while the context lasts, and answered by gRPC where that is given.
+    """An edge with everything that it needs, open while the context lasts; it answers gRPC calls where `grpc` is given.
 
     Raises: ConfigError, naming the remedy.
     """
@@ -123,7 +123,7 @@ def serve(
     load: Callable[[], EdgeConfig] | None = None,
     ready: Ready = lambda _port, _left_out: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; SIGHUP serves what `load` gives. Raises: ConfigError."""
+    """Serve until SIGINT or SIGTERM; SIGHUP calls `load` again. Raises: ConfigError."""
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
@@ -131,7 +131,7 @@ def serve(
     try:
         runner.run(_serve(config, load or (lambda: config), ready))
     finally:
-        with leaving_threads_behind():
+        with exiting_despite_threads():
             runner.close()
 
 
@@ -162,7 +162,7 @@ def _tell_ready(ready: Ready, edge: Edge, port: int) -> None:
 
 
 def _end_commands() -> None:
-    """Commands must not outlive an edge that ends at once."""
+    """Kill the agents' commands: they must not outlive an edge that ends at once."""
     if "llamon_agent.adapters.process.child" in sys.modules:
         from llamon_agent.adapters.process.child import kill_all
 
@@ -170,7 +170,7 @@ def _end_commands() -> None:
 
 
 def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
-    """A server for gRPC, which has its port already; None where gRPC is not spoken. Raises: ConfigError."""
+    """A gRPC server that already has its port; None where gRPC is not configured. Raises: ConfigError."""
     wanted = config.a2a.grpc
     if wanted.listen is None:
         return None
@@ -185,12 +185,12 @@ def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
 
 
 def _grpc_port(config: EdgeConfig, grpc: "GrpcServer | None") -> GrpcPort | None:
-    """Where gRPC is spoken, for the cards; its host is the one that callers know the edge by."""
+    """The gRPC port for the cards; its host is the one by which callers know the edge."""
     return None if grpc is None else GrpcPort(port=grpc.port, scheme=config.a2a.grpc.card_scheme)
 
 
 def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> Webhooks | None:
-    """What tells webhooks of tasks, None where none may be registered."""
+    """What notifies webhooks; None where callers may not register any."""
     push = config.a2a.push
     if not push.enabled:
         return None
@@ -199,46 +199,46 @@ def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> We
     return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
 
 
-async def _open(storage: Storage, served: Served, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
-    """An agent, and what it tells of itself."""
-    agent = await _open_agent(served, storage, stack)
-    if served.target.adapter not in ("langgraph", "model"):
+async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+    """Open an agent; with it, how it describes itself."""
+    agent = await _open_agent(spec, storage, stack)
+    if spec.target.adapter not in ("langgraph", "model"):
         return agent, Introduction()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
     from llamon_agent.adapters.langgraph.describe import introduce
 
     assert isinstance(agent, LangGraphAgent)
-    return agent, introduce(agent.graph, served.target.target if served.target.adapter == "langgraph" else None)
+    return agent, introduce(agent.graph, spec.target.target if spec.target.adapter == "langgraph" else None)
 
 
-async def _open_agent(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
-    match served.target.adapter:
+async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
+    match spec.target.adapter:
         case "echo":
-            return _echo(served.target.target)
+            return _echo(spec.target.target)
         case "custom":
             from llamon_agent.adapters.custom.load import load_custom
 
-            return await load_custom(served.target.target, prefill_to_lc=prefill_to_lc)
+            return await load_custom(spec.target.target, prefill_to_lc=prefill_to_lc)
         case "process":
             from llamon_agent.adapters.process.load import load_process
 
-            return load_process(served.target.target, **dict(served.process), environ=os.environ)
+            return load_process(spec.target.target, **dict(spec.process), environ=os.environ)
         case "model":
-            return await _open_model(served, storage, stack)
+            return await _open_model(spec, storage, stack)
         case _:
-            return await _open_langgraph(served, storage, stack)
+            return await _open_langgraph(spec, storage, stack)
 
 
-async def _open_langgraph(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
+async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
     from llamon_agent.adapters.langgraph.load import load_graph
     from llamon_agent.adapters.langgraph.state import StateMapping
 
-    options = served.langgraph
+    options = spec.langgraph
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
-    checkpointer = await storage.open_checkpoints(served, stack)
+    checkpointer = await storage.open_checkpoints(spec, stack)
     graph = await load_graph(
-        served.target.target,
+        spec.target.target,
         checkpointer=checkpointer,
         stack=stack,
         mapping=mapping,
@@ -247,7 +247,7 @@ async def _open_langgraph(served: Served, storage: Storage, stack: AsyncExitStac
     return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
 
 
-async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
+async def _open_model(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 
     try:
@@ -257,11 +257,11 @@ async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -
             "The model adapter needs LangChain, which is not installed: install llamon-agent[model]."
         ) from exc
 
-    memory = served.langgraph
-    checkpointer = await storage.open_checkpoints(served, stack)
+    memory = spec.langgraph
+    checkpointer = await storage.open_checkpoints(spec, stack)
     graph = load_model(
-        served.target.target,
-        ModelOptions(**dict(served.model)),
+        spec.target.target,
+        ModelOptions(**dict(spec.model)),
         checkpointer=checkpointer,
         window_size=memory.window_size,
     )
@@ -269,7 +269,7 @@ async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -
 
 
 def _echo(target: str) -> Agent:
-    """The echo agent; its target says in how many pieces it answers, one if empty."""
+    """The echo agent; its target is the number of pieces that it answers in, by default one."""
     from llamon_agent.adapters.echo import EchoAgent
 
     if target and not target.isdecimal():

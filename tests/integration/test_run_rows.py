@@ -63,8 +63,8 @@ class Edge(msgspec.Struct):
 async def edge(folder: Path, *scripts: Sequence[Step], timeout_s: float | None = None) -> AsyncIterator[Edge]:
     file = folder / "edge.yaml"
     file.write_text(CONFIG)
-    (served,) = load_config(file, {}).served()
-    target = served.target if timeout_s is None else msgspec.structs.replace(served.target, timeout_s=timeout_s)
+    (spec,) = load_config(file, {}).agent_specs()
+    target = spec.target if timeout_s is None else msgspec.structs.replace(spec.target, timeout_s=timeout_s)
     agent = ScriptedAgent(*scripts)
     runtimes = {target.name: Runtime(target, agent)}
     async with asyncio.timeout(5):

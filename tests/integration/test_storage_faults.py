@@ -88,7 +88,7 @@ class Remembers:
     async def opened(self, storage: Storage, data: DataConfig, stack: AsyncExitStack) -> LangGraphAgent:
         a2a = A2aConfig(adapter="langgraph", target="some:graph")
         config = EdgeConfig.model_validate({"a2a": a2a, "agents": {"demo": {}}, "data": data})
-        saver = await storage.open_checkpoints(config.served()[0], stack)
+        saver = await storage.open_checkpoints(config.agent_specs()[0], stack)
         return LangGraphAgent(node_graph(self._node, saver))
 
     async def _node(self, state: MessagesState) -> dict[str, list[AIMessage]]:

@@ -124,12 +124,12 @@ def _agents(config: EdgeConfig) -> list[str]:
     a2a = config.a2a
     if not a2a.enabled:
         return ["llamon listens to nobody: a2a.enabled is false"]
-    origin, agents = _origin(a2a), config.served()
+    origin, agents = _origin(a2a), config.agent_specs()
     lines = []
-    for served in agents:
-        lines.append(f"llamon serves {served.profile.name} ({_driven(served.target)})")
+    for spec in agents:
+        lines.append(f"llamon serves {spec.profile.name} ({_driven(spec.target)})")
         if len(agents) > 1:
-            lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{served.target.name}")
+            lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{spec.target.name}")
     if len(agents) > 1:
         lines += [f"llamon lists them at {origin}/agents", f"by default {agents[0].profile.name} answers"]
     return [*lines, f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]

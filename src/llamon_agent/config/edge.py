@@ -212,7 +212,7 @@ class LoggingConfig(Section):
     """For people, or one JSON object a line."""
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     """An agent as the edge serves it: what `agents` says of it, completed by the `a2a` section.
 
     Shape: name is what its card says where neither the configuration nor the agent does.
@@ -262,7 +262,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self.card.extended.addition if self.card.extended and self.bearer else None
 
-    def drives_as(self, other: "Served") -> bool:
+    def drives_as(self, other: "AgentSpec") -> bool:
         """Whether both are one agent to its adapter, whatever differs in their cards, times and limits."""
         return (self.target.adapter, self.target.target, self.langgraph, self.model, self.process) == (
             other.target.adapter,
@@ -306,13 +306,13 @@ class EdgeConfig(BaseSettings):
         """Nothing but what it is given: `load_config` merges the sources, so that a problem can name its own."""
         return (init_settings,)
 
-    def served(self) -> tuple[Served, ...]:
+    def agent_specs(self) -> tuple[AgentSpec, ...]:
         """The agents, each complete, the default one first."""
         if not self.agents:
             name = _short_name(self.a2a)
-            return (_served(self, agent_key(name) or _NAMELESS, AgentConfig(), name=name),)
+            return (_spec(self, agent_key(name) or _NAMELESS, AgentConfig(), name=name),)
         keys = sorted(self.agents, key=lambda key: key != self.a2a.agent)
-        return tuple(_served(self, key, self.agents[key], name=key) for key in keys)
+        return tuple(_spec(self, key, self.agents[key], name=key) for key in keys)
 
 
 def _short_name(a2a: A2aConfig) -> str:
@@ -328,10 +328,10 @@ def _short_name(a2a: A2aConfig) -> str:
     return Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
 
 
-def _served(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> Served:
+def _spec(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> AgentSpec:
     a2a = config.a2a
     adapter = agent.adapter or a2a.adapter
-    return Served(
+    return AgentSpec(
         target=Target(
             name=key,
             adapter=adapter,

@@ -163,13 +163,13 @@ def _contradictions(config: EdgeConfig) -> list[Problem]:
         return []
     found = [*_name_problems(config), *_path_problems(config), *_thread_problems(config)]
     found += [*_card_problems(config), *signing_problems(config.a2a)]
-    return [*found, *(problem for served in config.served() if (problem := _target_problem(config, served.target)))]
+    return [*found, *(problem for spec in config.agent_specs() if (problem := _target_problem(config, spec.target)))]
 
 
 def _name_problems(config: EdgeConfig) -> Iterator[Problem]:
     """Names of agents that there are not."""
     a2a = config.a2a
-    known = [served.target.name for served in config.served()]
+    known = [spec.target.name for spec in config.agent_specs()]
     if a2a.agent is not None and a2a.agent not in known:
         yield Problem(("a2a", "agent"), f"names no agent; there are {', '.join(known)}")
     if a2a.routing is not None and (strangers := [name for name in a2a.routing.allow if name not in known]):
@@ -182,7 +182,7 @@ def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
     """Agents whose paths are the edge's own."""
     if config.a2a.path != "/":
         return
-    for name in [served.target.name for served in config.served()]:
+    for name in [spec.target.name for spec in config.agent_specs()]:
         if f"/{name}" in RESERVED_PATHS:
             path = ("agents", name) if name in config.agents else ("a2a", "target")
             yield Problem(path, f"would answer at /{name}, which the edge uses itself; set another a2a.path")

@@ -1,12 +1,13 @@
-"""What an edge serves, and how that is exchanged for something else while it runs.
+"""What an edge serves, and how a reload replaces it while the edge runs.
 
 Rules:
-1. All or nothing: a configuration is taken over when every agent of it is open, in one step without an await. Until
-   then, and if anything is wrong with it, the old one serves on. Graphs of a langgraph.json that cannot be opened are
-   left out, but not those that are served already.
-2. An agent whose runtime is the same stays open, so that what it keeps in memory outlives a reload. One that is
+1. All or nothing: a new configuration takes effect when all its agents are open, in one step without an await. Until
+   then, and if anything is wrong with it, the old one stays in effect. Graphs of a langgraph.json that cannot be opened
+   are left out, but not those that are served already.
+2. An agent whose runtime is unchanged stays open, so that what it keeps in memory survives a reload. An agent that is
    replaced is closed when its last run has ended.
-3. Who was served once can be asked about its tasks as long as the process lives, and takes no more messages.
+3. Callers can ask for the tasks of an agent that is no longer served as long as the process lives. It takes no more
+   messages.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llamon_agent.adapters.imports.path import in_project
-from llamon_agent.config.edge import EdgeConfig, Served
+from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.config.langgraph_json import read_project
 from llamon_agent.config.signing import open_signer
 from llamon_agent.domain.errors import ConfigError
@@ -35,31 +36,31 @@ from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.left_out import BROKE, check_failed, graphs_of, tell_left_out, without
-from llamon_agent.serving.routes import Backing, Offered, Surface, edge_surface
+from llamon_agent.serving.routes import AgentSet, EdgeRoutes, EdgeServices, build_routes
 
 if TYPE_CHECKING:
     from llamon_agent.wire.cards.signing import Signer
 
 logger = logging.getLogger(__name__)
 
-Opened = tuple[Agent, Introduction]
+OpenedAgent = tuple[Agent, Introduction]
 
-OpenAgent = Callable[[Served, AsyncExitStack], Awaitable[Opened]]
-"""Opens an agent, which lasts as long as the stack. Raises: ConfigError."""
+AgentOpener = Callable[[AgentSpec, AsyncExitStack], Awaitable[OpenedAgent]]
+"""Opens an agent, which stays open as long as the stack. Raises: ConfigError."""
 
 
-class Hosted:
-    """An open agent. It lives in a task of its own, as some of what it holds must be closed where it was opened."""
+class OpenAgent:
+    """An open agent, in an asyncio task of its own: some resources must be closed by the task that opened them."""
 
     agent: Agent
     introduction: Introduction
 
-    def __init__(self, served: Served, opening: Callable[[AsyncExitStack], Awaitable[Opened]]) -> None:
-        self.served = served
+    def __init__(self, spec: AgentSpec, opening: Callable[[AsyncExitStack], Awaitable[OpenedAgent]]) -> None:
+        self.spec = spec
         self._opening = opening
-        self._open: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
-        self._leave = asyncio.Event()
-        self._task = asyncio.create_task(self._stay())
+        self._open: asyncio.Future[OpenedAgent] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._task = asyncio.create_task(self._stay_open())
 
     async def opened(self) -> Self:
         """Wait until it is open. Raises: ConfigError."""
@@ -75,13 +76,13 @@ class Hosted:
         return self
 
     async def close(self) -> None:
-        self._leave.set()
+        self._closing.set()
         await self._task
 
-    async def _stay(self) -> None:
+    async def _stay_open(self) -> None:
         async with AsyncExitStack() as stack:
             self._open.set_result(await self._opening(stack))
-            await self._leave.wait()
+            await self._closing.wait()
 
 
 class Edge:
@@ -90,23 +91,23 @@ class Edge:
     def __init__(
         self,
         runs: RunService,
-        open_agent: OpenAgent,
+        open_agent: AgentOpener,
         *,
         webhooks: Webhooks | None = None,
         grpc: GrpcPort | None = None,
     ) -> None:
         self.runs = runs
         self.left_out: Mapping[str, str] = {}  # graphs that are not served, and why
-        self._surface: Surface | None = None
+        self._routes: EdgeRoutes | None = None
         self._open_agent = open_agent
         self._webhooks = webhooks
         self._grpc = grpc
         self._config: EdgeConfig | None = None
-        self._hosted: dict[str, Hosted] = {}
-        self._defaults: list[str] = []  # which agents were ever the default one, the present one first
-        self._names: list[str] = []  # which agents were ever served
-        self._leaving: set[asyncio.Task[None]] = set()
-        self._changing = asyncio.Lock()
+        self._agents: dict[str, OpenAgent] = {}
+        self._defaults: list[str] = []  # the default agent, and then those that were the default earlier
+        self._names: list[str] = []  # all agents that this process has served
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._reload_lock = asyncio.Lock()
         self._app: ASGIApp = Starlette()
         self._calls: dict[str, ASGIApp] = {}
 
@@ -116,66 +117,66 @@ class Edge:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for hosted in self._hosted.values():
-            self._retire(hosted)
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        for agent in self._agents.values():
+            self._retire(agent)
+        if self._retiring:
+            await asyncio.wait(self._retiring)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        guard = self._surface and self._surface.guard
+        guard = self._routes and self._routes.guard
         if guard and scope["type"] == "http" and (refusal := guard.refusal(scope)):
             await guard.refuse(refusal, scope, send)
             return
-        # Calls are what there is most of: their paths are found at once, however many agents there are.
+        # Nearly every request is a call. Its path is looked up in a dict, however many agents there are.
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         app = self._calls.get(scope["path"], self._app) if is_call else self._app
         await app(scope, receive, send)
 
     def door(self) -> Door:
-        """What a gRPC call meets at this moment."""
-        assert self._surface is not None  # who answers calls serves
-        return self._surface.door
+        """What answers a gRPC call at this moment."""
+        assert self._routes is not None  # gRPC starts after `serve`
+        return self._routes.door
 
     async def serve(self, config: EdgeConfig) -> None:
-        """Serve what this configuration says from now on. Raises: ConfigError, and then nothing has changed."""
-        async with self._changing:
-            config = self._within_process(config)
+        """Serve this configuration from now on. Raises: ConfigError, and then nothing has changed."""
+        async with self._reload_lock:
+            config = self._without_fixed_changes(config)
             signer = open_signer(config.a2a)
             project = read_project(config.a2a.project) if config.a2a.project else None
-            optional = graphs_of(config, project) - self._hosted.keys()
+            optional = graphs_of(config, project) - self._agents.keys()
             with project.importable_project(in_project) if project else nullcontext():
-                hosted, left_out = await self._hosts(config, optional)
+                agents, left_out = await self._open_all(config, optional)
             tell_left_out(config, left_out)
-            self._take_over(without(config, left_out.keys()), hosted, signer)
+            self._take_effect(without(config, left_out.keys()), agents, signer)
             self.left_out = left_out
 
     async def reload(self, load: Callable[[], EdgeConfig]) -> EdgeConfig | None:
-        """Serve what is loaded; or, if anything is wrong with it, say so and serve on. The configuration, if it was
-        taken.
+        """Load a configuration and serve it; if anything is wrong with it, log that and keep the old one.
 
-        Not only our errors: the code of an agent may raise anything, and none of it may end what is served.
+        Returns the new configuration, None where it was not taken. Every exception is caught: the code of an agent may
+        raise anything, and the edge must not stop for it.
         """
         try:
             config = load()
             await self.serve(config)
         except ConfigError as exc:
             for problem in exc.public.splitlines():
-                logger.error("the new configuration is not taken: %s", problem)  # noqa: TRY400 - it is not our error
+                logger.error("the new configuration is not taken: %s", problem)  # noqa: TRY400 - the person's error, not ours
             return None
         except Exception:
             logger.exception("the new configuration is not taken: an agent broke while it was opened")
             return None
-        logger.info("the new configuration is taken: %s", ", ".join(self._hosted))
+        logger.info("the new configuration is taken: %s", ", ".join(self._agents))
         return config
 
     def once_replaced_have_left(self, then: Callable[[], None]) -> None:
         """Call it as soon as the agents that were replaced are closed; they stay until their runs have ended."""
-        if self._leaving:
-            left = asyncio.gather(*self._leaving, return_exceptions=True)
+        if self._retiring:
+            left = asyncio.gather(*self._retiring, return_exceptions=True)
             left.add_done_callback(lambda _: then())
 
-    def _within_process(self, config: EdgeConfig) -> EdgeConfig:
-        """The configuration, but for what a process cannot change."""
+    def _without_fixed_changes(self, config: EdgeConfig) -> EdgeConfig:
+        """The configuration, except what only a restart can change: that stays as it is."""
         old = self._config
         if old is None:
             return config
@@ -185,18 +186,18 @@ class Edge:
             logger.warning("changed, but only a restart can change it: %s", ", ".join(changed))
         return config.model_copy(update={"a2a": config.a2a.model_copy(update=fixed), "data": old.data})
 
-    async def _hosts(self, config: EdgeConfig, optional: Set[str]) -> tuple[dict[str, Hosted], dict[str, str]]:
-        """Every agent, open, and why not, of those who may be left out.
+    async def _open_all(self, config: EdgeConfig, optional: Set[str]) -> tuple[dict[str, OpenAgent], dict[str, str]]:
+        """Open every agent; those that are open, and for the optional ones that are not, the reason.
 
         Raises: ConfigError, with the problems of all of them.
         """
-        hosted: dict[str, Hosted] = {}
+        agents: dict[str, OpenAgent] = {}
         failed: dict[str, str] = {}
         try:
-            for served in config.served():
-                name = served.target.name
+            for spec in config.agent_specs():
+                name = spec.target.name
                 try:
-                    hosted[name] = await self._host(served)
+                    agents[name] = await self._open(spec)
                 except ConfigError as exc:
                     failed[name] = exc.public
                 except Exception:  # an agent's own code, which may raise anything
@@ -206,57 +207,57 @@ class Edge:
                     failed[name] = BROKE
             check_failed(config, failed, optional)
         except BaseException:
-            await self._close_new(hosted.values())
+            await self._close_new(agents.values())
             raise
-        return hosted, failed
+        return agents, failed
 
-    async def _host(self, served: Served) -> Hosted:
-        kept = self._hosted.get(served.target.name)
-        if kept is not None and kept.served.drives_as(served):
+    async def _open(self, spec: AgentSpec) -> OpenAgent:
+        kept = self._agents.get(spec.target.name)
+        if kept is not None and kept.spec.drives_as(spec):
             return kept
-        return await Hosted(served, lambda stack: self._open_agent(served, stack)).opened()
+        return await OpenAgent(spec, lambda stack: self._open_agent(spec, stack)).opened()
 
-    async def _close_new(self, hosted: Iterable[Hosted]) -> None:
-        for one in hosted:
-            if one not in self._hosted.values():
+    async def _close_new(self, agents: Iterable[OpenAgent]) -> None:
+        for one in agents:
+            if one not in self._agents.values():
                 await one.close()
 
-    def _take_over(self, config: EdgeConfig, hosted: dict[str, Hosted], signer: "Signer | None") -> None:
-        """Let the open agents take what comes from now on."""
-        agents = [(served, hosted[served.target.name]) for served in config.served()]
-        names = [served.target.name for served, _ in agents]
-        replaced = [one for one in self._hosted.values() if one not in hosted.values()]
-        self._config, self._hosted = config, hosted
+    def _take_effect(self, config: EdgeConfig, opened: dict[str, OpenAgent], signer: "Signer | None") -> None:
+        """From now on these agents take the calls."""
+        agents = [(spec, opened[spec.target.name]) for spec in config.agent_specs()]
+        names = [spec.target.name for spec, _ in agents]
+        replaced = [one for one in self._agents.values() if one not in opened.values()]
+        self._config, self._agents = config, opened
         self._defaults = list(dict.fromkeys([names[0], *self._defaults]))
         self._names = list(dict.fromkeys([*self._names, *names]))
-        self.runs.replace_runtimes({served.target.name: Runtime(served.target, one.agent) for served, one in agents})
-        offered = Offered(
-            agents=[(served, served.introduced(one.introduction)) for served, one in agents],
+        self.runs.replace_runtimes({spec.target.name: Runtime(spec.target, one.agent) for spec, one in agents})
+        agent_set = AgentSet(
+            agents=[(spec, spec.introduced(one.introduction)) for spec, one in agents],
             defaults=self._defaults,
             gone=[name for name in self._names if name not in names],
         )
-        backing = Backing(
+        services = EdgeServices(
             runs=self.runs, started_s=time.time(), webhooks=self._webhooks, grpc=self._grpc, signer=signer
         )
-        self._surface = edge_surface(config.a2a, offered, backing)
-        self._app = Starlette(routes=self._surface.routes)
-        calls = [(route.path, route.app) for route in self._surface.routes if isinstance(route, Route)]
+        self._routes = build_routes(config.a2a, agent_set, services)
+        self._app = Starlette(routes=self._routes.routes)
+        calls = [(route.path, route.app) for route in self._routes.routes if isinstance(route, Route)]
         self._calls = {path: app for path, app in reversed(calls) if isinstance(app, RpcApp)}
         for one in replaced:
             self._retire(one)
 
-    def _retire(self, hosted: Hosted) -> None:
+    def _retire(self, agent: OpenAgent) -> None:
         """Close an agent as soon as its runs have ended."""
 
-        async def leave() -> None:
-            await self.runs.idle(hosted.agent)
-            await hosted.close()
+        async def close_when_idle() -> None:
+            await self.runs.idle(agent.agent)
+            await agent.close()
 
-        leaving = asyncio.create_task(leave())
-        self._leaving.add(leaving)
-        leaving.add_done_callback(self._left)
+        retiring = asyncio.create_task(close_when_idle())
+        self._retiring.add(retiring)
+        retiring.add_done_callback(self._retired)
 
-    def _left(self, leaving: asyncio.Task[None]) -> None:
-        self._leaving.discard(leaving)
-        if not leaving.cancelled() and (error := leaving.exception()):
+    def _retired(self, retiring: asyncio.Task[None]) -> None:
+        self._retiring.discard(retiring)
+        if not retiring.cancelled() and (error := retiring.exception()):
             logger.error("an agent could not be closed properly", exc_info=error)

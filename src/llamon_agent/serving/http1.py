@@ -1,13 +1,13 @@
-"""HTTP/1.1 as uvicorn reads it, without upgrades, and within bounds before there is a request.
+"""HTTP/1.1 as uvicorn reads it, without upgrades, and with limits on what comes before a request.
 
 Java's HTTP client, for one, offers HTTP/2 with its first request on every plain connection. A server may ignore that
 (RFC 9110 §7.8), but the parser stops reading where an upgrade is asked for, and the request's body would be lost. So
-the parser is not shown the header by its name. A line of that name cannot occur in a JSON body, whose strings hold no
-raw line breaks; in another body it may, so that what takes its place is as long: of a body that grew, the end would be
-read as the next request, and behind a proxy that one is somebody else's (request smuggling, RFC 9112 §11.2).
+the header's name is replaced before the parser sees it. A JSON body cannot hold such a line, because its strings have
+no raw line breaks. Another body may, so the replacement has the same length: if the body grew, its end would be read as
+the next request, which after a proxy is another caller's (request smuggling, RFC 9112 §11.2).
 
-Neither the parser nor uvicorn bounds what comes before a request is one, or of a body that nobody reads any more. Both
-are for everybody who reaches the port, with a token or not.
+Neither the parser nor uvicorn limits the bytes before a complete head, or of a body after its request was answered.
+Anyone who reaches the port can send both, with or without a token.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ import re
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 * 1024
-"""How much may come without an end of a request's head, of a chunk's or of the trailers."""
+"""How many bytes may come before the end of a request's head, of a chunk's head or of the trailers."""
 
 MAX_UNREAD_BYTES = 32 * 1024 * 1024
-"""How much of a body is passed over that is answered already: who sends first and then reads still gets the answer."""
+"""How much of a body is skipped after its answer, so that a caller that sends all before it reads still gets it."""
 
 HEAD_WITHIN_S = 30.0
-"""How long a connection may be open without a whole head of a request, and without an answer that is under way."""
+"""How long a connection may be open with neither a complete head nor an answer in progress."""
 
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
-_PASSED_OVER = b"x-grade"
+_REPLACEMENT = b"x-grade"
 
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -35,11 +35,11 @@ _TOO_LARGE = (
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's protocol, deaf to Upgrade, and with little patience for what is no request."""
+    """uvicorn's protocol without Upgrade, and with the limits above."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._came_on = False  # whether the bytes at hand have ended a head or a message, or are of a body that is read
+        self._made_progress = False  # whether these bytes ended a head or a message, or belong to a body that is read
         self._pending_bytes = 0
         self._in_head = True
         self._in_body = False
@@ -52,12 +52,12 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if b"pgrade" in data or b"PGRADE" in data:  # cheap, as nearly no request has one
-            data = _UPGRADE.sub(_PASSED_OVER, data)
-        self._came_on = False
+            data = _UPGRADE.sub(_REPLACEMENT, data)
+        self._made_progress = False
         super().data_received(data)
-        self._pending_bytes = 0 if self._came_on else self._pending_bytes + len(data)
+        self._pending_bytes = 0 if self._made_progress else self._pending_bytes + len(data)
         if self._pending_bytes > (MAX_UNREAD_BYTES if self._is_answered_early else MAX_HEAD_BYTES):
-            self._break_off()
+            self._disconnect()
         elif self._is_answered:
             self._wait_for_head()
 
@@ -66,48 +66,48 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header of a head. What stands behind a body, trailers, is left out, lest a proxy in front of us has passed
-        over there what we would believe: a token, an address (RFC 9110 §6.5.1).
+        """A header of a head. Trailers are left out: a proxy in front of us may not have checked them, and we would
+        believe a token or an address in them (RFC 9110 §6.5.1).
         """
         if self._in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._came_on = True
+        self._made_progress = True
         self._in_head, self._in_body = False, True
         self._stop_waiting()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._came_on = self._came_on or not self.cycle.response_complete
+        self._made_progress = self._made_progress or not self.cycle.response_complete
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._came_on, self._in_body = True, False
+        self._made_progress, self._in_body = True, False
         super().on_message_complete()
 
     def shutdown(self) -> None:
-        """The server stops: let go of a caller whose request is not whole, as it may never be. Others are answered."""
+        """The server stops: close connections whose request is incomplete, as it may stay so. Others are answered."""
         if (cycle := self._last) is not None and cycle.more_body and not cycle.response_complete:
             self.transport.close()
         super().shutdown()
 
     @property
     def _last(self) -> RequestResponseCycle | None:
-        """The last request that has come: None before the first, whatever the attribute's type says."""
+        """The last request; None before the first, although the attribute's type does not say so."""
         return self.cycle
 
     @property
     def _is_answered(self) -> bool:
-        """Whether no answer is under way."""
+        """Whether no answer is in progress."""
         return (cycle := self._last) is None or cycle.response_complete
 
     @property
     def _is_answered_early(self) -> bool:
-        """Whether there is an answer already to a request whose body still comes."""
+        """Whether a request was answered before its body was complete."""
         return self._in_body and self._is_answered
 
-    def _break_off(self) -> None:
+    def _disconnect(self) -> None:
         if not self.transport.is_closing() and self._is_answered and not self._is_answered_early:
             self.transport.write(_TOO_LARGE)
         self.transport.close()

@@ -27,7 +27,7 @@ def graphs_of(config: EdgeConfig, project: Project | None) -> frozenset[str]:
 
 def check_failed(config: EdgeConfig, failed: Mapping[str, str], optional: Set[str]) -> None:
     """Raises: ConfigError, with the problems of all who failed: one of them must be served, or nobody else is."""
-    if failed.keys() <= optional and len(failed) < len(config.served()):
+    if failed.keys() <= optional and len(failed) < len(config.agent_specs()):
         return
     several = len(config.agents) > 1
     told = [(f"agents.{name}: " if several else "", problem) for name, problem in _problems(failed)]
@@ -59,9 +59,11 @@ def lines(config: EdgeConfig, left_out: Mapping[str, str]) -> list[str]:
     Shape: config still names them.
     """
     told = [f"{name} is not served: {problem}" for name, problem in _problems(left_out)]
-    default = config.served()[0].target.name
+    default = config.agent_specs()[0].target.name
     if default in left_out:
-        told.append(f"by default {without(config, left_out.keys()).served()[0].target.name} answers, not {default}")
+        told.append(
+            f"by default {without(config, left_out.keys()).agent_specs()[0].target.name} answers, not {default}"
+        )
     return told
 
 

@@ -1,9 +1,9 @@
-"""How log lines come out: ours and the libraries', for people or as JSON, through the standard library's loggers.
+"""The format of log lines, ours and the libraries': for people or as JSON, through the standard library's loggers.
 
-Code logs with `logging.getLogger(__name__)` and puts ids into `extra`, by the keys named here; nothing else of `extra`
-is written, since a library may hang anything on a record. Two rules keep secrets out of every line: the level that is
-asked for is ours, and the libraries stay at INFO or above, because at DEBUG they write what they are handed (prompts,
-SQL parameters, headers); and whatever looks like a bearer token is blotted out of the finished line.
+Code logs with `logging.getLogger(__name__)` and puts ids into `extra`, by the keys named here. Nothing else of `extra`
+is written, since a library may put anything there. Two rules keep secrets out of every line. The configured level is
+for our loggers only; the libraries stay at INFO or above, because at DEBUG they write what they are given (prompts, SQL
+parameters, headers). And whatever looks like a bearer token is masked in the finished line.
 """
 
 import logging
@@ -15,11 +15,11 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 KEYS = ("task_id", "context_id", "agent")
-"""What a log line may carry beside its text; `Task.log_ids` gives them."""
+"""What a log line may have besides its text; `Task.log_ids` gives them."""
 
 _OUR_LOGGER = "llamon_agent"
-_TALKATIVE = "psycopg.pool"
-"""It warns of each try to reach a server that is away, every second or two; our own store says so once a minute."""
+_NOISY = "psycopg.pool"
+"""It warns of each attempt to reach a server that is down, every second or two; our own store logs it once a minute."""
 _BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")
 
 
@@ -44,18 +44,18 @@ def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO
     ours = logging.getLevelNamesMapping()[level.upper()]
     logging.basicConfig(handlers=[handler], level=max(ours, logging.INFO), force=True)
     logging.getLogger(_OUR_LOGGER).setLevel(ours)
-    logging.getLogger(_TALKATIVE).setLevel(logging.ERROR)
+    logging.getLogger(_NOISY).setLevel(logging.ERROR)
 
 
 def _writer(style: Literal["console", "json"], stream: TextIO) -> list[Processor]:
     if style == "json":
-        return [structlog.processors.format_exc_info, _blotted(structlog.processors.JSONRenderer(ensure_ascii=False))]
+        return [structlog.processors.format_exc_info, _masked(structlog.processors.JSONRenderer(ensure_ascii=False))]
     # The plain traceback: the pretty ones show local variables, which are prompts and tokens.
     plain = structlog.dev.plain_traceback
-    return [_blotted(structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain))]
+    return [_masked(structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain))]
 
 
-def _blotted(render: Processor) -> Processor:
+def _masked(render: Processor) -> Processor:
     """A renderer whose finished line shows no bearer token."""
 
     def write(logger: WrappedLogger, name: str, event: EventDict) -> str:

@@ -1,4 +1,9 @@
-"""The process around an edge: its socket, its web server, and what signals mean."""
+"""The process around an edge: its socket, its web server, its signals, and its asyncio tasks.
+
+An event loop lets SystemExit and KeyboardInterrupt out of any task and stops. That is right for a script. In an edge, a
+node of a graph runs as a task, and a library that calls `sys.exit()` there would end everybody's work. Our signals are
+handlers on the loop and never raise. So inside a task these two exceptions are an agent's failure, and become one.
+"""
 
 import asyncio
 import contextlib
@@ -19,12 +24,12 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.http1 import BoundedHttp
 
-# MERGED-DOC: A task that exits does not take the process with it.
-#
-# An event loop lets SystemExit and KeyboardInterrupt out of any task and stops. That is right for a script; in an edge, a
-# graph's node runs as a task, and a library that calls `sys.exit()` in there would end everybody's work. Our signals
-# are handlers on the loop and never raise, so inside a task these two are some agent's failure, and become one.
-#
+logger = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 2.0
+"""How long a run that did not finish while the edge drained has to stop. Together with the default of `drain_s` and the
+time that connections get, this is below the 10 s that most supervisors grant."""
+
 T = TypeVar("T")
 
 
@@ -33,7 +38,7 @@ class AgentExited(RuntimeError):
 
 
 class _Contained(Coroutine[Any, Any, T]):
-    """A coroutine whose exits are errors."""
+    """A coroutine in which SystemExit and KeyboardInterrupt become AgentExited."""
 
     __slots__ = ("_inner",)
 
@@ -72,15 +77,8 @@ def contained_task(
     return asyncio.Task(coroutine, loop=loop, context=context, **more)
 
 
-logger = logging.getLogger(__name__)
-
-STOP_WITHIN_S = 2.0
-"""How long a run has to stop that did not finish in time. With what a stopping edge waits for its runs by default, and
-what connections get, this is below the 10 s of most supervisors."""
-
-
 class Server(uvicorn.Server):
-    """uvicorn, but the runs end before the connections do: an open stream must not keep a stopping edge alive."""
+    """uvicorn, except that the runs end before the connections: an open stream must not keep a stopping edge alive."""
 
     def __init__(
         self,
@@ -92,10 +90,10 @@ class Server(uvicorn.Server):
         drain_s: float = 6.0,
         unready_s: float = 0.0,
     ) -> None:
-        """`ready` is called with the port once it listens, `draining` before the runs are ended.
+        """`ready` is called with the port once the server listens, `draining` before the runs are drained.
 
-        Units: drain_s is how many seconds these may take to finish, unready_s for how many all goes on as before after
-               `draining`, so that nobody is sent here who would be refused.
+        Units: drain_s is how many seconds the runs have to finish; unready_s is how many seconds everything goes on as
+               before after `draining`, so that a balancer sends no call here that would be refused.
         """
         super().__init__(
             uvicorn.Config(
@@ -119,7 +117,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The signals are ours, see `stopping_on_signals`."""
+        """Leave the signals alone: `stopping_on_signals` handles them."""
         yield
 
     def stop(self) -> None:
@@ -144,16 +142,18 @@ class Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """The first signal stops the server gracefully, a second one the process at once, right after `at_once`."""
+    """The first signal stops the server gracefully; a second one calls `at_once` and ends the process."""
     loop = asyncio.get_running_loop()
 
     def stop(number: signal.Signals) -> None:
         if server.should_exit:
-            logger.warning("%s once more: ended at once; what was working is found at the next start", number.name)
+            logger.warning("%s again: ending at once; the next start takes up what was working", number.name)
             at_once()
             os._exit(128 + number)
         logger.info(
-            "%s: stopping; runs have %g seconds to finish, once more ends them at once", number.name, server.drain_s
+            "%s: stopping; runs have %g seconds to finish; the same signal again ends them at once",
+            number.name,
+            server.drain_s,
         )
         server.stop()
 
@@ -167,17 +167,17 @@ def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: No
 
 
 @contextlib.contextmanager
-def leaving_threads_behind(after_s: float = 1.0) -> Iterator[None]:
-    """A thread that does not end, some agent's blocking code, must not keep a process that is done.
+def exiting_despite_threads(after_s: float = 1.0) -> Iterator[None]:
+    """Exit the process after this time, even if a thread with an agent's blocking code does not end.
 
-    Python waits for such threads at its end. Everything is recorded by then, so what is left is to go.
+    Python waits for such threads at its end. Everything is recorded by then, so exiting loses nothing.
     """
 
-    def leave() -> None:
-        logger.warning("a thread of an agent does not end and is left behind")
+    def exit_now() -> None:
+        logger.warning("a thread of an agent does not end; the process exits without it")
         os._exit(0)
 
-    timer = threading.Timer(after_s, leave)
+    timer = threading.Timer(after_s, exit_now)
     timer.daemon = True
     timer.start()
     try:
@@ -190,9 +190,9 @@ def leaving_threads_behind(after_s: float = 1.0) -> Iterator[None]:
 async def reloading_on_hangup(
     reload: Callable[[], Awaitable[object]], hung_up: Callable[[], None] = lambda: None
 ) -> AsyncIterator[None]:
-    """SIGHUP reloads; signals that come while one is under way make one more.
+    """SIGHUP reloads. Signals that come during a reload cause one more reload.
 
-    A terminal that is closed sends the same signal, and an edge that was started in it ends with it: `hung_up`.
+    A terminal that is closed sends the same signal, and an edge that was started in it must end: `hung_up` is called.
     """
     wanted = asyncio.Event()
     had_terminal = os.isatty(2)

@@ -1,4 +1,4 @@
-"""The URLs of an edge: the default agent's, each agent's own below it, the list, and the health of it all."""
+"""The URLs of an edge: the default agent's, each agent's own below it, the list of agents, and the health check."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.routing import BaseRoute
 
-from llamon_agent.config.edge import A2aConfig, Served
+from llamon_agent.config.edge import A2aConfig, AgentSpec
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.bindings.asgi import Admission
@@ -17,7 +17,7 @@ from llamon_agent.inbound.a2a.bindings.health import health_routes
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
 from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, known_hosts
-from llamon_agent.inbound.a2a.cards.agents_page import AgentsSite, Listed, agents_routes, unknown_agent_route
+from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
 from llamon_agent.inbound.a2a.endpoint import Endpoint, Traits, Webhooks
@@ -34,23 +34,23 @@ _WAIT_BEYOND_RUN_S = 5.0
 """A blocking call waits a little longer than a run may take, so that it sees the run's end and not its own."""
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """What the URLs lead to.
+class AgentSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The agents behind the URLs.
 
-    Shape: agents with what their cards say, the default one first; defaults are the agents that are or were the default
-           one in this process, the present one first; gone are those that were served once.
+    Shape: agents come with the profiles of their cards, the default one first; defaults are the default agent and then
+           those that were it earlier in this process; gone are those that are no longer served.
     """
 
-    agents: Sequence[tuple[Served, Profile]]
+    agents: Sequence[tuple[AgentSpec, Profile]]
     defaults: Sequence[str] = ()
     gone: Sequence[str] = ()
 
 
-class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """What an edge offers: its URLs in the order in which they are tried, and for gRPC, which has none, the door to the
-    default agent.
+class EdgeRoutes(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers calls: the routes of the URLs, in the order in which they are tried, and the target of gRPC calls,
+    which have no URL.
 
-    Shape: guard keeps other people's web pages out; None where a token does.
+    Shape: guard refuses calls from other sites' web pages; None where callers need a token.
     """
 
     routes: Sequence[BaseRoute]
@@ -58,12 +58,12 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
     guard: WebGuard | None = None
 
 
-class Backing(msgspec.Struct, frozen=True, kw_only=True):
-    """What all agents of an edge stand on.
+class EdgeServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What all agents of an edge share.
 
     Shape: webhooks None: no push notifications; grpc None: cards name no gRPC address; signer None: cards are not
            signed.
-    Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
+    Units: started_s is seconds since 1970 UTC, the Last-Modified of the cards.
     """
 
     runs: RunService
@@ -73,28 +73,28 @@ class Backing(msgspec.Struct, frozen=True, kw_only=True):
     signer: "Signer | None" = None
 
 
-def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
-    """All that an edge offers of these agents."""
+def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) -> EdgeRoutes:
+    """The routes of an edge that serves these agents."""
     admission = Admission(
         auth=Auth(a2a.tokens()),
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
         max_body_bytes=a2a.max_body_bytes,
     )
-    default = offered.agents[0][0]
-    cards = {served.target.name: Cards(_site(a2a, served, profile, backing)) for served, profile in offered.agents}
+    default = agent_set.agents[0][0]
+    cards = {spec.target.name: Cards(_site(a2a, spec, profile, services)) for spec, profile in agent_set.agents}
     endpoints = {
-        served.target.name: _endpoint(a2a, served, cards[served.target.name], backing) for served, _ in offered.agents
+        spec.target.name: _endpoint(a2a, spec, cards[spec.target.name], services) for spec, _ in agent_set.agents
     }
-    endpoints |= {name: _gone_endpoint(a2a, name, backing) for name in offered.gone}
+    endpoints |= {name: _gone_endpoint(a2a, name, services) for name in agent_set.gone}
     site = msgspec.structs.replace(
-        cards[default.target.name].site, path=a2a.path.rstrip("/") or "/", grpc=backing.grpc if a2a.grpc.card else None
+        cards[default.target.name].site, path=a2a.path.rstrip("/") or "/", grpc=services.grpc if a2a.grpc.card else None
     )
     main_cards = Cards(site)
-    main = _main_endpoint(a2a, offered, default, main_cards, endpoints, backing)
-    told = [
-        *agents_routes(_listed(a2a, offered)),
-        *([jwks_route(backing.signer)] if backing.signer else []),
+    main = _main_endpoint(a2a, agent_set, default, main_cards, endpoints, services)
+    public_pages = [
+        *agents_routes(_listed(a2a, agent_set)),
+        *([jwks_route(services.signer)] if services.signer else []),
         *_card_routes(main_cards, at_root=True),
     ]
     own_cards = {name: _card_routes(of_agent) for name, of_agent in cards.items()}
@@ -104,33 +104,33 @@ def edge_surface(a2a: A2aConfig, offered: Offered, backing: Backing) -> Surface:
         for route in (*_calls(a2a, endpoint, admission, agent_path(a2a, name)), *own_cards.get(name, ()))
     ]
     routes = [
-        *health_routes(backing.runs.readiness.failing),
-        *told,
+        *health_routes(services.runs.readiness.failing),
+        *public_pages,
         *of_agents,
-        *_calls(a2a, main, admission, a2a.path),  # the last, for to it any first segment may be a tenant
+        *_calls(a2a, main, admission, a2a.path),  # the last, because any first segment of its path may be a tenant
         unknown_agent_route(a2a.path),
     ]
-    public = [*told, *chain.from_iterable(own_cards.values())]
+    public = [*public_pages, *chain.from_iterable(own_cards.values())]
     return _guarded(a2a, routes, public, Door(endpoint=main, admission=admission, errors=a2a.errors))
 
 
-def _guarded(a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], door: Door) -> Surface:
-    """All of it, with what keeps other people's web pages out where no token does."""
+def _guarded(a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], door: Door) -> EdgeRoutes:
+    """The routes, guarded against other sites' web pages where callers need no token."""
     known = _known(a2a)
     base_url = a2a.public_url or f"http://{a2a.listen}"
     guard = WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None
-    return Surface(routes=routes, door=msgspec.structs.replace(door, base_url=base_url, known=known), guard=guard)
+    return EdgeRoutes(routes=routes, door=msgspec.structs.replace(door, base_url=base_url, known=known), guard=guard)
 
 
 def _known(a2a: A2aConfig) -> KnownHosts | None:
-    """By what the edge may be called, None where whoever has a token may call it by any name."""
+    """The host names by which the edge may be called; None where callers need a token, for then any name will do."""
     if a2a.bearer_token:
         return None
     return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts)
 
 
 def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) -> list[BaseRoute]:
-    """Calls at a path, over all that HTTP carries."""
+    """The calls at a path: JSON-RPC and HTTP+JSON."""
     return [
         *rpc_routes(endpoint, admission, path=path),
         *rest_routes(endpoint, admission, path=path, table=a2a.errors),
@@ -138,68 +138,68 @@ def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) 
 
 
 def _card_routes(cards: Cards, *, at_root: bool = False) -> list[BaseRoute]:
-    """An agent's cards below its own path, and those of the one agent of a host at the host's root as well."""
+    """The cards of an agent below its own path, and at the root of the host as well where that is wanted."""
     path = cards.site.path.rstrip("/")
     places = [path, ""] if at_root and path else [path]
     return [route for place in places for route in card_routes(cards, under=place)]
 
 
-def _site(a2a: A2aConfig, served: Served, profile: Profile, backing: Backing) -> CardSite:
-    name = served.target.name
-    grpc = backing.grpc if a2a.grpc.card else None
+def _site(a2a: A2aConfig, spec: AgentSpec, profile: Profile, services: EdgeServices) -> CardSite:
+    name = spec.target.name
+    grpc = services.grpc if a2a.grpc.card else None
     return CardSite(
-        profile=msgspec.structs.replace(profile, push=backing.webhooks is not None),
+        profile=msgspec.structs.replace(profile, push=services.webhooks is not None),
         path=agent_path(a2a, name),
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
-        started_s=backing.started_s,
+        started_s=services.started_s,
         plain=a2a.card,
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
-        signer=backing.signer,
+        signer=services.signer,
     )
 
 
 def agent_path(a2a: A2aConfig, name: str) -> str:
-    """Where an agent answers."""
+    """The path at which an agent answers."""
     return f"{a2a.path.rstrip('/')}/{name}"
 
 
 def _endpoint(
     a2a: A2aConfig,
-    served: Served,
+    spec: AgentSpec,
     cards: Cards,
-    backing: Backing,
+    services: EdgeServices,
     *,
     routing: Routing | None = None,
     others: Mapping[str, Endpoint] | None = None,
 ) -> Endpoint:
     return Endpoint(
-        backing.runs,
-        agent=served.target.name,
-        traits=_traits(a2a, served, cards),
-        wait_s=min(a2a.wait or inf, served.target.timeout_s + _WAIT_BEYOND_RUN_S),
-        webhooks=backing.webhooks,
+        services.runs,
+        agent=spec.target.name,
+        traits=_traits(a2a, spec, cards),
+        wait_s=min(a2a.wait or inf, spec.target.timeout_s + _WAIT_BEYOND_RUN_S),
+        webhooks=services.webhooks,
         routing=routing,
         others=others,
     )
 
 
-def _gone_endpoint(a2a: A2aConfig, name: str, backing: Backing) -> Endpoint:
-    """What is left of an agent that was served once: its tasks, those of each tenant too."""
+def _gone_endpoint(a2a: A2aConfig, name: str, services: EdgeServices) -> Endpoint:
+    """An agent that is no longer served: its tasks can still be asked for, by every tenant."""
     traits = Traits(tenants=frozenset(a2a.tenants))
-    return Endpoint(backing.runs, agent=name, traits=traits, webhooks=backing.webhooks)
+    return Endpoint(services.runs, agent=name, traits=traits, webhooks=services.webhooks)
 
 
-def _traits(a2a: A2aConfig, served: Served, cards: Cards) -> Traits:
-    """What the card says, for the endpoint to keep."""
+def _traits(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> Traits:
+    """What the card promises, for the endpoint to hold to."""
     profile = cards.site.profile
 
     def extended_card(base_url: str, dialect: Dialect) -> bytes:
         return cards.extended_card(base_url, "1.0" if dialect.version == "1.0" else "0.3")
 
     return Traits(
-        artifacts=Artifacts(served.artifacts),
-        modes=_modes(served),
+        artifacts=Artifacts(spec.artifacts),
+        modes=_modes(spec),
         streaming=profile.streaming,
         extensions={extension.uri: extension.required for extension in profile.extensions},
         extended_card=extended_card if profile.addition else None,
@@ -210,42 +210,42 @@ def _traits(a2a: A2aConfig, served: Served, cards: Cards) -> Traits:
 
 def _main_endpoint(
     a2a: A2aConfig,
-    offered: Offered,
-    default: Served,
+    agent_set: AgentSet,
+    default: AgentSpec,
     cards: Cards,
     endpoints: Mapping[str, Endpoint],
-    backing: Backing,
+    services: EdgeServices,
 ) -> Endpoint:
-    """The default agent's endpoint, from which other agents are reached: by their names as tenants, and by the
-    metadata of a message where that may be.
+    """The default agent's endpoint. Callers reach other agents through it by their names as tenants, and by a message's
+    metadata where `a2a.routing` allows that.
     """
     name = default.target.name
-    earlier = [one for one in offered.defaults if one != name]
+    earlier = [one for one in agent_set.defaults if one != name]
     routing = None
     if a2a.routing is not None or earlier:
         key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
-        routing = Routing(backing.runs, default=name, key=key, allow=allow, also=earlier, gone=offered.gone)
-    return _endpoint(a2a, default, cards, backing, routing=routing, others=endpoints)
+        routing = Routing(services.runs, default=name, key=key, allow=allow, also=earlier, gone=agent_set.gone)
+    return _endpoint(a2a, default, cards, services, routing=routing, others=endpoints)
 
 
-def _listed(a2a: A2aConfig, offered: Offered) -> AgentsSite:
+def _listed(a2a: A2aConfig, agent_set: AgentSet) -> AgentsSite:
     listed = [
-        Listed(
-            name=served.target.name,
+        AgentListing(
+            name=spec.target.name,
             title=profile.name,
             description=profile.description,
-            path=agent_path(a2a, served.target.name),
+            path=agent_path(a2a, spec.target.name),
         )
-        for served, profile in offered.agents
+        for spec, profile in agent_set.agents
     ]
     return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=a2a.trust_proxy)
 
 
-def _modes(served: Served) -> Modes:
-    card = served.card
+def _modes(spec: AgentSpec) -> Modes:
+    card = spec.card
     return Modes(
         takes=card.input_modes,
         gives=card.output_modes,
-        max_file_bytes=served.max_file_bytes,
-        max_files_bytes=served.max_files_bytes,
+        max_file_bytes=spec.max_file_bytes,
+        max_files_bytes=spec.max_files_bytes,
     )

@@ -1,4 +1,4 @@
-"""Where tasks and threads are kept, opened as the section `data` says: for an edge, and for who looks after its data.
+"""Where tasks and threads are kept, opened as the section `data` says: for an edge, and for the operator's commands.
 
 What a Postgres database needs is imported when there is one.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from llamon_agent.config.adapters import Checkpointer
 from llamon_agent.config.data import DataConfig, PostgresConfig
-from llamon_agent.config.edge import Served
+from llamon_agent.config.edge import AgentSpec
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.inspection import Inspection
 from llamon_agent.runs.ports.store import Store
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """An open store of tasks, and beside it a place for threads."""
+    """An open task store, and the place for threads that goes with it."""
 
     def __init__(self, data: DataConfig, store: Store, pool: "Pool | None" = None) -> None:
         self.store = store
         self._data = data
         self._pool = pool
 
-    async def open_checkpoints(self, served: Served, stack: AsyncExitStack) -> "BaseCheckpointSaver[str] | None":
-        """The checkpointer for an agent's graph; two agents that are asked in one context share no thread.
+    async def open_checkpoints(self, spec: AgentSpec, stack: AsyncExitStack) -> "BaseCheckpointSaver[str] | None":
+        """The checkpointer for an agent's graph. Each agent has its own, so two agents never share a thread.
 
         Raises: ConfigError.
         """
-        return await self._checkpoints(served.target.name, served.langgraph.checkpointer, stack)
+        return await self._checkpoints(spec.target.name, spec.langgraph.checkpointer, stack)
 
     async def open_threads(self, agent: str, stack: AsyncExitStack) -> "BaseCheckpointSaver[str] | None":
         """The threads of an agent that are kept here, whether or not it is still served; None where there are none.
@@ -77,7 +77,7 @@ def _threads_file(file: Path) -> SqliteFile:
 
 @asynccontextmanager
 async def open_storage(data: DataConfig) -> AsyncIterator[Storage]:
-    """Everything that is kept, as long as the block runs. Raises: ConfigError, naming the remedy."""
+    """The storage, open as long as the block runs. Raises: ConfigError, naming the remedy."""
     async with AsyncExitStack() as stack:
         storage = await _open(data, stack)
         stack.push_async_callback(storage.store.close)
@@ -98,7 +98,7 @@ async def _open(data: DataConfig, stack: AsyncExitStack) -> Storage:
 
 @contextmanager
 def inspect_storage(data: DataConfig) -> Iterator[Inspection]:
-    """A look at the tasks, as long as the block runs, whoever works on them. Raises: ConfigError."""
+    """Read access to the tasks as long as the block runs, even while an edge works on them. Raises: ConfigError."""
     if data.postgres is None:
         from llamon_agent.store.sqlite.inspection import SqliteInspection
 
@@ -133,7 +133,7 @@ async def open_database(postgres: PostgresConfig, *, durable: bool = True) -> As
 def _needing_psycopg() -> Iterator[None]:
     try:
         yield
-    except ImportError as exc:  # psycopg without the library that it is made for raises it, too
+    except ImportError as exc:  # psycopg raises it, too, where libpq is missing
         raise ConfigError(
             "data.postgres needs psycopg, which is not installed: install llamon-agent[postgres]."
         ) from exc

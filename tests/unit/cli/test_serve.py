@@ -34,11 +34,11 @@ def unlogged() -> Iterator[None]:
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Serve:
     """Run `llamon serve` in an empty folder with an app that only remembers what it was to serve."""
-    served: list[EdgeConfig] = []
+    spec: list[EdgeConfig] = []
     app = ModuleType("llamon_agent.app")
 
     def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
-        served.append(config)
+        spec.append(config)
         ready(config.a2a.port, {})
 
     app.__dict__["serve"] = listen
@@ -47,7 +47,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
 
     def run(*arguments: str) -> EdgeConfig:
         assert main(["serve", *arguments]) == Exit.OK
-        return served.pop()
+        return spec.pop()
 
     return run
 
@@ -62,8 +62,8 @@ def test_the_banner_shows_the_port_that_was_found() -> None:
 
 def test_a_target_alone_is_a_langgraph_agent_and_reads_no_file(serve: Serve) -> None:
     Path("edge.yaml").write_text("not: a valid one", encoding="utf-8")
-    (served,) = serve("./agent.py:graph").served()
-    assert (served.target.adapter, served.target.target) == ("langgraph", "./agent.py:graph")
+    (spec,) = serve("./agent.py:graph").agent_specs()
+    assert (spec.target.adapter, spec.target.target) == ("langgraph", "./agent.py:graph")
 
 
 def test_every_flag_has_its_key(serve: Serve) -> None:
@@ -92,9 +92,9 @@ def test_a_target_takes_the_place_of_the_files_and_leaves_the_rest(serve: Serve)
     text = "a2a: {path: /x}\nagents: {one: {name: One, adapter: custom, target: 'a:b', version: '3'}}"
     Path("mine.yaml").write_text(text, encoding="utf-8")
     config = serve("new:graph", "--config", "mine.yaml")
-    (served,) = config.served()
-    assert (served.target.adapter, served.target.target) == ("langgraph", "new:graph")
-    assert (served.profile.name, served.profile.version, config.a2a.path) == ("One", "3", "/x")
+    (spec,) = config.agent_specs()
+    assert (spec.target.adapter, spec.target.target) == ("langgraph", "new:graph")
+    assert (spec.profile.name, spec.profile.version, config.a2a.path) == ("One", "3", "/x")
 
 
 def test_nothing_to_serve_is_told_with_the_remedy(
@@ -183,7 +183,7 @@ def test_the_banner_lists_every_agent_with_its_address(serve: Serve) -> None:
 
 def test_a_langgraph_json_is_a_target_too(serve: Serve) -> None:
     Path("langgraph.json").write_text('{"graphs": {"a": "a:graph", "b": "b:graph"}}', encoding="utf-8")
-    assert [served.target.target for served in serve("langgraph.json").served()] == ["a:graph", "b:graph"]
+    assert [spec.target.target for spec in serve("langgraph.json").agent_specs()] == ["a:graph", "b:graph"]
 
 
 def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, Pr
 def profile(tmp_path: Path, agent: str, *, a2a: str = "") -> Profile:
     file = tmp_path / "edge.yaml"
     file.write_text(f"a2a: {{adapter: echo, {a2a}}}\nagents: {{demo: {agent}}}")
-    (served,) = load_config(file, {}).served()
-    return served.profile
+    (spec,) = load_config(file, {}).agent_specs()
+    return spec.profile
 
 
 def test_an_agent_that_says_nothing_streams_and_can_be_seeded(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_extended_cards_are_refused_where_anybody_may_call(tmp_path: Path) -> No
 
 def test_an_extended_card_is_never_declared_where_anybody_may_call() -> None:
     config = EdgeConfig.model_validate({"a2a": {"adapter": "echo"}, "agents": {"a": {"extended": {}}}})
-    assert config.served()[0].profile.addition is None
+    assert config.agent_specs()[0].profile.addition is None
 
 
 @pytest.mark.parametrize(

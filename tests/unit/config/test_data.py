@@ -39,7 +39,7 @@ def refused(load: Load, text: str) -> str:
 def test_without_a_database_the_folder_keeps_everything(load: Load) -> None:
     config = load("agents: {a: {}}")
     assert config.data.postgres is None
-    assert [served.langgraph.checkpointer for served in config.served()] == ["sqlite"]
+    assert [spec.langgraph.checkpointer for spec in config.agent_specs()] == ["sqlite"]
 
 
 def test_a_database_keeps_the_threads_too(load: Load) -> None:
@@ -50,12 +50,12 @@ def test_a_database_keeps_the_threads_too(load: Load) -> None:
     assert postgres is not None
     assert (postgres.pool_min, postgres.pool_max, postgres.prepare, postgres.pipeline) == (2, 10, True, True)
     assert postgres.url.get_secret_value() == URL
-    assert [served.langgraph.checkpointer for served in config.served()] == ["postgres", "memory"]
+    assert [spec.langgraph.checkpointer for spec in config.agent_specs()] == ["postgres", "memory"]
 
 
 def test_ephemeral_wins_over_the_database(load: Load) -> None:
     config = load(f"data: {{ephemeral: true, postgres: {{url: '{URL}'}}}}\nagents: {{a: {{}}}}")
-    assert [served.langgraph.checkpointer for served in config.served()] == ["memory"]
+    assert [spec.langgraph.checkpointer for spec in config.agent_specs()] == ["memory"]
 
 
 def test_the_address_is_a_secret(load: Load) -> None:
@@ -99,7 +99,7 @@ def test_threads_are_nowhere_else_than_tasks(load: Load, checkpointer: str, data
 
 def test_an_edge_that_forgets_needs_no_database(load: Load) -> None:
     text = "data: {ephemeral: true}\nagents: {a: {langgraph: {checkpointer: postgres}}}"
-    kept: list[Any] = [served.langgraph.checkpointer for served in load(text).served()]
+    kept: list[Any] = [spec.langgraph.checkpointer for spec in load(text).agent_specs()]
     assert kept == ["memory"]
 
 

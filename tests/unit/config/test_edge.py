@@ -60,7 +60,7 @@ def test_without_a_file_the_environment_is_enough(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LLAMON_A2A__TARGET", "pkg.mod:graph")
     monkeypatch.setenv("LLAMON_DATA__EPHEMERAL", "true")
     config = load_config(None, {})
-    assert config.served()[0].target.target == "pkg.mod:graph"
+    assert config.agent_specs()[0].target.target == "pkg.mod:graph"
     assert config.data.ephemeral
 
 
@@ -87,7 +87,7 @@ def test_one_token_is_the_default_principals(load: Load) -> None:
 def test_each_principal_may_have_its_own_token(load: Load) -> None:
     config = load("a2a: {adapter: echo, bearer_token: {alice: one, bob: two}}")
     assert config.a2a.tokens() == {"alice": "one", "bob": "two"}
-    assert config.served()[0].profile.bearer
+    assert config.agent_specs()[0].profile.bearer
 
 
 @pytest.mark.parametrize("token", ["12345", "true", '{"a":1}', "[1]", '"quoted"'])
@@ -131,11 +131,11 @@ def test_a_token_is_never_shown(load: Load) -> None:
 
 
 def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
-    (served,) = load("a2a: {target: 'my.pkg.bot:graph', session_id: 's-{context_id}', timeout: 5}").served()
-    assert served.target == Target(
+    (spec,) = load("a2a: {target: 'my.pkg.bot:graph', session_id: 's-{context_id}', timeout: 5}").agent_specs()
+    assert spec.target == Target(
         name="bot", adapter="langgraph", target="my.pkg.bot:graph", session_id="s-{context_id}", timeout_s=5.0
     )
-    assert served.profile == Profile(
+    assert spec.profile == Profile(
         name="bot", description="bot, an agent that answers over A2A.", version="1.0.0", skills=()
     )
 
@@ -151,7 +151,7 @@ def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
     ],
 )
 def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
-    assert load(f"a2a: {a2a}").served()[0].profile.name == name
+    assert load(f"a2a: {a2a}").agent_specs()[0].profile.name == name
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: s
 )
 def test_its_key_is_that_name_as_a_url_can_hold_it(load: Load, a2a: str, key: str) -> None:
     """So that two that are served in one folder, one after the other, do not see each other's tasks and threads."""
-    assert load(f"a2a: {a2a}").served()[0].target.name == key
+    assert load(f"a2a: {a2a}").agent_specs()[0].target.name == key
 
 
 def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
@@ -188,12 +188,12 @@ def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
         session_id: two
         direct_messages: true
     """
-    (served,) = load(text).served()
-    assert served.target == Target(
+    (spec,) = load(text).agent_specs()
+    assert spec.target == Target(
         name="demo", adapter="custom", target="c:d", session_id="two", timeout_s=7.0, direct_messages=True
     )
-    assert served.artifacts == "append"
-    assert served.profile == Profile(
+    assert spec.artifacts == "append"
+    assert spec.profile == Profile(
         name="Demo",
         description="Shows.",
         version="2",
@@ -206,15 +206,15 @@ def test_an_agent_says_what_differs_from_the_a2a_section(load: Load) -> None:
 
 def test_an_agent_inherits_what_it_does_not_say(load: Load) -> None:
     text = "a2a: {target: 'a:b', timeout: 5, artifacts: single, session_id: one}\nagents: {demo: {}}"
-    (served,) = load(text).served()
-    assert served.target == Target(name="demo", adapter="langgraph", target="a:b", session_id="one", timeout_s=5.0)
-    assert (served.artifacts, served.profile.name) == ("single", "demo")
+    (spec,) = load(text).agent_specs()
+    assert spec.target == Target(name="demo", adapter="langgraph", target="a:b", session_id="one", timeout_s=5.0)
+    assert (spec.artifacts, spec.profile.name) == ("single", "demo")
 
 
 def test_a_flag_for_the_target_wins_over_the_agents_own(load: Load) -> None:
     text = "agents: {demo: {name: Demo, target: 'a:b', timeout: 7}}"
-    (served,) = load(text, a2a={"target": "c:d"}).served()
-    assert (served.target.target, served.target.timeout_s, served.profile.name) == ("c:d", 7.0, "Demo")
+    (spec,) = load(text, a2a={"target": "c:d"}).agent_specs()
+    assert (spec.target.target, spec.target.timeout_s, spec.profile.name) == ("c:d", 7.0, "Demo")
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ def test_a_flag_for_the_target_wins_over_the_agents_own(load: Load) -> None:
 )
 def test_ephemeral_means_threads_too(load: Load, ephemeral: bool, configured: str, kept: str) -> None:
     text = f"{ECHO}agents: {{a: {{langgraph: {{checkpointer: {configured}, window_size: 3}}}}}}"
-    (served,) = load(text, data={"ephemeral": ephemeral}).served()
-    assert served.langgraph.checkpointer == kept
-    assert served.langgraph.window_size == 3
+    (spec,) = load(text, data={"ephemeral": ephemeral}).agent_specs()
+    assert spec.langgraph.checkpointer == kept
+    assert spec.langgraph.window_size == 3
 
 
 def names(config: EdgeConfig) -> list[str]:
-    return [served.target.name for served in config.served()]
+    return [spec.target.name for spec in config.agent_specs()]
 
 
 @pytest.mark.parametrize(("a2a", "order"), [("", ["a", "b", "c"]), (", agent: b", ["b", "a", "c"])])
@@ -247,13 +247,13 @@ def test_the_default_agent_is_the_first_unless_another_is_named(load: Load, a2a:
 
 def test_an_agent_inherits_no_target_that_is_meant_for_another_adapter(load: Load) -> None:
     config = load("a2a: {target: 'a:b'}\nagents: {a: {}, b: {adapter: echo}, c: {adapter: custom}}")
-    assert [served.target.target for served in config.served()] == ["a:b", "", "a:b"]
+    assert [spec.target.target for spec in config.agent_specs()] == ["a:b", "", "a:b"]
 
 
 def test_a_flag_for_the_target_means_the_default_agent_and_no_other(load: Load) -> None:
     text = "a2a: {agent: b}\nagents: {a: {target: 'a:a'}, b: {target: 'b:b'}}"
     config = load(text, a2a={"target": "c:d"})
-    assert [served.target.target for served in config.served()] == ["c:d", "a:a"]
+    assert [spec.target.target for spec in config.agent_specs()] == ["c:d", "a:a"]
 
 
 @pytest.mark.parametrize(
@@ -303,16 +303,16 @@ TOLD = Introduction(name="Graph", description="Told.", skills=(Skill(id="t", nam
 def test_the_configuration_wins_over_what_an_agent_tells(
     load: Load, agent: str, name: str, description: str, skills: list[str]
 ) -> None:
-    (served,) = load(f"{ECHO}agents: {{a: {agent}}}").served()
-    profile = served.introduced(TOLD)
+    (spec,) = load(f"{ECHO}agents: {{a: {agent}}}").agent_specs()
+    profile = spec.introduced(TOLD)
     assert (profile.name, profile.description) == (name, description)
     assert [skill.id for skill in profile.skills] == skills
 
 
 def test_an_agent_that_tells_nothing_is_called_by_its_key(load: Load) -> None:
-    (served,) = load(f"{ECHO}agents: {{a: {{}}}}").served()
-    assert served.introduced(Introduction(name="Graph")).name == "Graph"
-    assert (served.profile.name, served.profile.description) == ("a", "a, an agent that answers over A2A.")
+    (spec,) = load(f"{ECHO}agents: {{a: {{}}}}").agent_specs()
+    assert spec.introduced(Introduction(name="Graph")).name == "Graph"
+    assert (spec.profile.name, spec.profile.description) == ("a", "a, an agent that answers over A2A.")
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,10 @@ def test_an_agent_that_tells_nothing_is_called_by_its_key(load: Load) -> None:
     ],
 )
 def test_agents_are_alike_to_their_adapter_whatever_their_cards_say(load: Load, agent: str, alike: bool) -> None:
-    (one,), (other,) = load(f"{ECHO}agents: {{a: {{}}}}").served(), load(f"{ECHO}agents: {{a: {agent}}}").served()
+    (one,), (other,) = (
+        load(f"{ECHO}agents: {{a: {{}}}}").agent_specs(),
+        load(f"{ECHO}agents: {{a: {agent}}}").agent_specs(),
+    )
     assert one.drives_as(other) is alike
 
 
@@ -338,7 +341,7 @@ def graphs(**named: object) -> None:
 
 def test_every_graph_of_a_langgraph_json_becomes_an_agent(load: Load, tmp_path: Path) -> None:
     graphs(one="./one.py:graph", two={"path": "pkg.two:graph", "description": "Second."})
-    one, two = load("", a2a={"target": "langgraph.json"}).served()
+    one, two = load("", a2a={"target": "langgraph.json"}).agent_specs()
     assert (one.target.name, one.target.adapter, one.target.target) == ("one", "langgraph", f"{tmp_path}/one.py:graph")
     assert (two.target.target, two.profile.description) == ("pkg.two:graph", "Second.")
 
@@ -351,14 +354,14 @@ def test_agents_say_more_of_graphs_or_are_agents_beside_them(load: Load) -> None
     )
     config = load(text)
     assert names(config) == ["two", "one", "more", "mine"]
-    assert [served.target.target for served in config.served()] == ["two:graph", "one:graph", "2", "m:m"]
-    assert config.served()[0].profile.name == "Two"
+    assert [spec.target.target for spec in config.agent_specs()] == ["two:graph", "one:graph", "2", "m:m"]
+    assert config.agent_specs()[0].profile.name == "Two"
 
 
 def test_a_langgraph_json_on_the_command_line_takes_the_place_of_the_files_targets(load: Load) -> None:
     graphs(one="one:graph")
     config = load("agents: {one: {name: One, target: 'old:graph'}}", a2a={"target": "langgraph.json"})
-    assert [(served.target.target, served.profile.name) for served in config.served()] == [("one:graph", "One")]
+    assert [(spec.target.target, spec.profile.name) for spec in config.agent_specs()] == [("one:graph", "One")]
 
 
 def test_an_agent_that_is_no_graph_of_it_needs_a_target(load: Load) -> None:
@@ -377,7 +380,7 @@ def test_what_is_wrong_with_a_langgraph_json_is_told(load: Load) -> None:
 def test_a_json_file_on_a_command_line_is_no_langgraph_json(load: Load) -> None:
     config = load("a2a: {adapter: process, target: 'run --config x.json'}")
     assert config.a2a.project is None
-    assert config.served()[0].target.target == "run --config x.json"
+    assert config.agent_specs()[0].target.target == "run --config x.json"
 
 
 def test_an_edge_that_is_off_needs_no_target(load: Load) -> None:
@@ -490,9 +493,9 @@ def test_variables_that_others_set_for_us_are_no_problem(
 
 def test_the_shipped_file_is_valid_and_serves_the_demo_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (served,) = load_config(Path("configs/edge.yaml"), {}).served()
-    assert (served.target.adapter, served.target.target) == ("langgraph", "./examples/demo_agent.py:graph")
-    assert len(served.profile.skills) == 3
+    (spec,) = load_config(Path("configs/edge.yaml"), {}).agent_specs()
+    assert (spec.target.adapter, spec.target.target) == ("langgraph", "./examples/demo_agent.py:graph")
+    assert len(spec.profile.skills) == 3
 
 
 def test_the_shipped_file_shows_every_key_of_every_section() -> None:
@@ -532,6 +535,6 @@ def test_every_setting_is_described_for_editors() -> None:
 
 def test_what_an_agent_takes_and_gives_is_said_by_media_types(load: Load) -> None:
     text = "a2a: {target: 'a:b'}\nagents: {x: {input_modes: [Image/*], output_modes: [text/csv], max_file_bytes: 7}}"
-    (served,) = load(text).served()
-    assert (served.card.input_modes, served.card.output_modes) == (("image/*",), ("text/csv",))
-    assert (served.max_file_bytes, served.max_files_bytes) == (7, 10 << 20)
+    (spec,) = load(text).agent_specs()
+    assert (spec.card.input_modes, spec.card.output_modes) == (("image/*",), ("text/csv",))
+    assert (spec.max_file_bytes, spec.max_files_bytes) == (7, 10 << 20)

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def agent(monkeypatch: pytest.MonkeyPatch) -> ProcessAgent:
     monkeypatch.chdir(ROOT)
-    (served,) = load_config(Path("examples/process_agent.yaml"), {}).served()
-    target = served.target.target.replace("python3", sys.executable)
-    return load_process(target, **dict(served.process), environ=os.environ)
+    (spec,) = load_config(Path("examples/process_agent.yaml"), {}).agent_specs()
+    target = spec.target.target.replace("python3", sys.executable)
+    return load_process(target, **dict(spec.process), environ=os.environ)
 
 
 async def test_it_counts_words(agent: ProcessAgent) -> None:

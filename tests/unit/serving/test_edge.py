@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from tests.unit.inbound.a2a.edges import call, message_03
 
-from llamon_agent.config.edge import EdgeConfig, Served
+from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.domain.profile import Introduction, Skill
@@ -40,8 +40,8 @@ class Opening:
         self.has_closed = asyncio.Event()
         self.in_tasks: dict[str, set[asyncio.Task[Any] | None]] = {}
 
-    async def __call__(self, served: Served, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
-        target = served.target.target
+    async def __call__(self, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+        target = spec.target.target
         if target == "m:wrong":
             raise ConfigError("It is wrong.\nIt is wrong twice.")
         if target == "m:broken":

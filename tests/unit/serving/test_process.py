@@ -11,7 +11,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.process import (
     Server,
-    leaving_threads_behind,
+    exiting_despite_threads,
     listening,
     reloading_on_hangup,
     stopping_on_signals,
@@ -100,7 +100,7 @@ async def test_a_second_signal_does_what_must_be_done_at_once_and_ends(monkeypat
 def test_a_thread_that_ends_in_time_leaves_the_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    with leaving_threads_behind(60):
+    with exiting_despite_threads(60):
         pass
     assert ended == []
 
@@ -114,7 +114,7 @@ def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPat
         left.set()
 
     monkeypatch.setattr(os, "_exit", leave)
-    with leaving_threads_behind(0.001):
+    with exiting_despite_threads(0.001):
         assert left.wait(5)
     assert codes == [0]
 

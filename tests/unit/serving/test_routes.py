@@ -12,7 +12,7 @@ from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.events import Complete
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
-from llamon_agent.serving.routes import Backing, Offered, agent_path, edge_surface
+from llamon_agent.serving.routes import AgentSet, EdgeServices, agent_path, build_routes
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import HandClock, ScriptedAgent, counting_ids
 from llamon_agent.wire.cards.signing import Signer
@@ -30,12 +30,12 @@ async def site(
     """Agents one and two, which are done at once."""
     sections = {"a2a": {"adapter": "custom", **(a2a or {})}, "agents": {"one": {}, "two": two}}
     config = EdgeConfig.model_validate(sections)
-    served = config.served()
-    runtimes = {one.target.name: Runtime(one.target, ScriptedAgent([Complete(text="done")])) for one in served}
+    spec = config.agent_specs()
+    runtimes = {one.target.name: Runtime(one.target, ScriptedAgent([Complete(text="done")])) for one in spec}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
-        offered = Offered(agents=[(one, one.profile) for one in served], defaults=defaults, gone=gone)
-        backing = Backing(runs=runs, started_s=1_764_500_000.0, signer=signer)
-        app = Starlette(routes=edge_surface(config.a2a, offered, backing).routes)
+        agent_set = AgentSet(agents=[(one, one.profile) for one in spec], defaults=defaults, gone=gone)
+        services = EdgeServices(runs=runs, started_s=1_764_500_000.0, signer=signer)
+        app = Starlette(routes=build_routes(config.a2a, agent_set, services).routes)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://edge") as http:
             yield http
 

@@ -13,7 +13,7 @@ from tests.contract.task_store import MINE
 
 from llamon_agent.adapters.langgraph.checkpoints.postgres import AgentPostgresSaver
 from llamon_agent.config.data import DataConfig, PostgresConfig
-from llamon_agent.config.edge import A2aConfig, EdgeConfig, Served
+from llamon_agent.config.edge import A2aConfig, AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.serving.storage import open_database, open_storage
 from llamon_agent.store.memory import MemoryTaskStore
@@ -21,8 +21,8 @@ from llamon_agent.store.postgres.store import PostgresTaskStore
 from llamon_agent.store.sqlite.store import SqliteTaskStore
 
 
-def served(data: DataConfig) -> Served:
-    return EdgeConfig(a2a=A2aConfig(adapter="echo"), data=data).served()[0]
+def spec(data: DataConfig) -> AgentSpec:
+    return EdgeConfig(a2a=A2aConfig(adapter="echo"), data=data).agent_specs()[0]
 
 
 def in_postgres(url: str, *, ephemeral: bool = False) -> DataConfig:
@@ -33,7 +33,7 @@ async def test_without_anything_it_is_the_data_folder(tmp_path: Path) -> None:
     data = DataConfig(folder=tmp_path / "data")
     async with open_storage(data) as storage, AsyncExitStack() as stack:
         assert isinstance(storage.store, SqliteTaskStore)
-        assert isinstance(await storage.open_checkpoints(served(data), stack), AsyncSqliteSaver)
+        assert isinstance(await storage.open_checkpoints(spec(data), stack), AsyncSqliteSaver)
         assert sorted(file.name for file in (tmp_path / "data").iterdir() if file.is_dir()) == ["echo"]
         with pytest.raises(ConfigError, match="in use by another process"):
             async with open_storage(data):
@@ -59,7 +59,7 @@ async def test_nobody_else_can_read_what_is_in_a_folder_that_was_there(
 ) -> None:
     data = DataConfig(folder=open_folder)
     async with open_storage(data) as storage, AsyncExitStack() as stack:
-        await storage.open_checkpoints(served(data), stack)
+        await storage.open_checkpoints(spec(data), stack)
         await storage.store.renew(until_ms=1)
         modes = modes_in(open_folder)
     assert modes.pop("echo") == 0o700
@@ -72,7 +72,7 @@ async def test_ephemeral_is_memory_whatever_else_is_said(tmp_path: Path) -> None
     data = in_postgres("postgresql://nowhere/x", ephemeral=True)
     async with open_storage(data) as storage, AsyncExitStack() as stack:
         assert isinstance(storage.store, MemoryTaskStore)
-        assert isinstance(await storage.open_checkpoints(served(data), stack), InMemorySaver)
+        assert isinstance(await storage.open_checkpoints(spec(data), stack), InMemorySaver)
 
 
 async def test_a_database_keeps_tasks_and_threads_and_leaves_the_folder_alone(
@@ -83,7 +83,7 @@ async def test_a_database_keeps_tasks_and_threads_and_leaves_the_folder_alone(
     async with open_storage(data) as storage, open_storage(data), AsyncExitStack() as stack:
         assert isinstance(storage.store, PostgresTaskStore)
         assert (await storage.store.list(MINE)).total == 0
-        saver = await storage.open_checkpoints(served(data), stack)
+        saver = await storage.open_checkpoints(spec(data), stack)
         assert isinstance(saver, AgentPostgresSaver)
         assert await saver.aget_tuple({"configurable": {"thread_id": "thread"}}) is None
     assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240

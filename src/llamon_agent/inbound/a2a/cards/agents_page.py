@@ -29,7 +29,7 @@ _STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem au
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class AgentListing(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of the list: its configured name, what its card says, and the path of its endpoint."""
 
     name: str
@@ -41,7 +41,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 class AgentsSite(msgspec.Struct, frozen=True, kw_only=True):
     """Which agents there are, the default one first; the other fields are as in `card_site.CardSite`."""
 
-    agents: Sequence[Listed]
+    agents: Sequence[AgentListing]
     public_url: str | None = None
     trusted: bool = False
 

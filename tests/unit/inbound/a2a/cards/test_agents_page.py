@@ -6,11 +6,11 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from llamon_agent.inbound.a2a.cards.agents_page import AgentsSite, Listed, agents_routes, unknown_agent_route
+from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
 
 AGENTS = (
-    Listed(name="demo", title="Demo <b>agent</b>", description='Shows "it" & more.', path="/a2a/demo"),
-    Listed(name="other", title="Other", description="Does else.", path="/a2a/other"),
+    AgentListing(name="demo", title="Demo <b>agent</b>", description='Shows "it" & more.', path="/a2a/demo"),
+    AgentListing(name="other", title="Other", description="Does else.", path="/a2a/other"),
 )
 
 
