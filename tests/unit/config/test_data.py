@@ -7,16 +7,14 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.unit.config.loading import ECHO, URL
 
 from llamon_agent.config.edge import EdgeConfig
-from llamon_agent.config.load import load_config, load_data_config, write_schema
+from llamon_agent.config.load import load_config, write_schema
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.task import Retention
 
 Load = Callable[[str], EdgeConfig]
-
-ECHO = "a2a: {adapter: echo}\n"
-URL = "postgresql://llamon:secret@db:5432/llamon?sslmode=require"
 
 
 @pytest.fixture
@@ -131,26 +129,3 @@ def test_the_schema_knows_lengths_of_time() -> None:
     assert schema.is_valid({"data": {"retention": {"tasks": "1.5d"}}})
     assert not schema.is_valid({"data": {"retention": {"tasks": "30"}}})
     assert not schema.is_valid({"data": {"retention": {"tasks": 30}}})
-
-
-def test_the_data_are_found_whatever_is_wrong_with_the_agents(load: Load) -> None:
-    with pytest.raises(ConfigError):
-        load("agents: {a: {target: nowhere, adapter: custom}}\ndata: {folder: kept}")
-    assert load_data_config(Path("edge.yaml"), {}).folder == Path("kept")
-    assert load_data_config(Path("edge.yaml"), {"data": {"folder": "other"}}).folder == Path("other")
-    assert load_data_config(None, {}).folder == Path("data")
-
-
-def test_the_environment_says_where_the_data_are(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    load("data: {folder: kept}")
-    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", URL)
-    data = load_data_config(Path("edge.yaml"), {})
-    assert data.postgres is not None
-    assert (data.folder, data.postgres.url.get_secret_value()) == (Path("kept"), URL)
-
-
-def test_what_is_wrong_with_the_data_is_told_with_its_line(load: Load) -> None:
-    load("")
-    Path("edge.yaml").write_text("data:\n  folde: kept\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"edge\.yaml:2: data\.folde is not a known key; did you mean folder\?"):
-        load_data_config(Path("edge.yaml"), {})

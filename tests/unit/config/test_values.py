@@ -2,6 +2,8 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from llamon_agent.config.values import (
@@ -17,6 +19,7 @@ from llamon_agent.config.values import (
     SessionTemplate,
     Tenant,
     is_import_path,
+    read_duration_s,
 )
 
 FITS: list[tuple[Any, list[Any]]] = [
@@ -96,3 +99,32 @@ def test_these_are_import_paths(target: str) -> None:
 @pytest.mark.parametrize("target", ["", "graph", "m:", ":g", "m:1g", "m:g()"])
 def test_these_are_no_import_paths(target: str) -> None:
     assert not is_import_path(target)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("10m", 600),
+        ("24h", 86_400),
+        ("30d", 2_592_000),
+        ("2w", 1_209_600),
+        ("1.5h", 5_400),
+        ("0.001s", 0.001),
+    ],
+)
+def test_a_number_and_a_unit_are_a_length_of_time(text: str, seconds: float) -> None:
+    assert read_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "h", "10", "10 m", "-1h", "1h30m", "1H", "0s", "0.0d", "1e3s", "٣d", "1.2345s", "1d\n"]
+)
+def test_anything_else_is_none(text: str) -> None:
+    assert read_duration_s(text) is None
+
+
+@given(st.text())
+def test_any_text_is_one_or_the_other(text: str) -> None:
+    seconds = read_duration_s(text)
+    assert seconds is None or seconds > 0

@@ -35,7 +35,7 @@ def test_only_those_may_fail_who_may_be_left_out_and_somebody_must_be_left() -> 
 def test_what_names_a_left_out_agent_names_it_no_longer() -> None:
     asked = config("one", "two", "three", agent="two", routing={"allow": ["two", "three"]})
     left = without(asked, {"two"})
-    assert [served.target.name for served in left.served()] == ["one", "three"]
+    assert [served.target.name for served in left.agent_specs()] == ["one", "three"]
     assert left.a2a.agent is None
     assert left.a2a.routing is not None
     assert left.a2a.routing.allow == ("three",)
