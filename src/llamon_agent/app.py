@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 
 from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.ids import ordered_id
 from llamon_agent.domain.profile import Introduction
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
@@ -47,12 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FIXED_MASK = 0xF << 76 | 0x3 << 62
-_FIXED_BITS = 0x7 << 76 | 0x2 << 62
-"""The version and the variant in an id of RFC 9562, version 7."""
-
 Ready = Callable[[int, Mapping[str, str]], None]
-"""Hears the port that is listened to, and which graphs of a langgraph.json are left out, and why."""
+"""Is given the port, and which graphs of a langgraph.json are left out, and why."""
 
 
 def now_ms() -> int:
@@ -61,14 +58,8 @@ def now_ms() -> int:
 
 
 def new_id() -> str:
-    """An id that nobody else has and that sorts by time, which keeps the store's indexes compact.
-
-    Source: RFC 9562 §5.7 (version 7).
-    """
-    drawn = int.from_bytes(os.urandom(10))
-    value = now_ms() << 80 | drawn & ~_FIXED_MASK | _FIXED_BITS
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    """A new id that sorts by time."""
+    return ordered_id(now_ms(), os.urandom(10))
 
 
 @asynccontextmanager

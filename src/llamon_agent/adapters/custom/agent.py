@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 
@@ -24,6 +23,7 @@ from llamon_agent.adapters.prompts import PrefillToLc, SeenContexts, decide_seed
 from llamon_agent.adapters.worker_threads import with_its_steps
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Data, Message
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import NewId
@@ -49,7 +49,7 @@ class CustomAgent:
     survives_restart = False
     """How far its code had come, only it knows."""
 
-    def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = lambda: uuid4().hex) -> None:
+    def __init__(self, target: object, *, prefill_to_lc: PrefillToLc, new_id: NewId = random_id) -> None:
         self._function = entry_of(target)
         self._signature = read_signature(self._function)
         self._on_loop = runs_on_loop(self._function)

@@ -11,7 +11,6 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from traceback import walk_tb
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 from langchain_core.messages import BaseMessage
@@ -36,6 +35,7 @@ from llamon_agent.adapters.langgraph.tool_history import mended
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports.agent import Turn
@@ -177,7 +177,7 @@ class LangGraphAgent:
         if resume is not msgspec.UNSET:
             answer = Answer(text=resume) if isinstance(resume, str) else Answer(data=(resume,))
         seeds = prefill or ()
-        new_id = uuid4().hex
+        new_id = random_id()
         call = Call(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
         return self._mended(self._thread(thread_config(thread_id)), call)
 

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
@@ -26,6 +25,7 @@ from llamon_agent.adapters.langgraph.structured import is_structured
 from llamon_agent.adapters.langgraph.thread import said_in
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
+from llamon_agent.domain.ids import random_id
 
 log = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
     match data:
         case {"artifact": made, **rest} if not rest:
             try:
-                return (read_artifact(made, new_id=uuid4().hex),)
+                return (read_artifact(made, new_id=random_id()),)
             except AgentError as exc:
                 log.warning("an artifact in the stream writer is passed over: %s", exc.public)
                 return ()

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
 
 import msgspec
 
@@ -20,6 +19,7 @@ from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, Output
 from llamon_agent.adapters.prompts import SeenContexts, decide_seed, text_prompt
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Message, Role, sound, texts
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import NewId
@@ -68,7 +68,7 @@ class ProcessAgent:
 
     survives_restart = False
 
-    def __init__(self, command: Command, *, new_id: NewId = lambda: uuid4().hex) -> None:
+    def __init__(self, command: Command, *, new_id: NewId = random_id) -> None:
         self._command = command
         self._new_id = new_id
         self._seen = SeenContexts()

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import uuid4
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task, TaskPage, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
@@ -47,7 +47,7 @@ class PostgresTaskStore:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._writer = TaskWriter(pool, holder=_new_holder())
+        self._writer = TaskWriter(pool, holder=random_id())
         self._known = False
         self._doubtful_takes: list[str] = []  # tasks that may be held by this process without its knowing
         self._closed = False
@@ -106,7 +106,7 @@ class PostgresTaskStore:
             renewed = await connection.execute(_SQL["renew"], {"holder": self.holder, "until_ms": until_ms})
             if renewed.rowcount:
                 return True
-            holder = _new_holder()
+            holder = random_id()
             await connection.execute(_SQL["make_known"], {"holder": holder, "until_ms": until_ms})
             self._writer.holder = holder
             return False
@@ -209,7 +209,3 @@ class PostgresTaskStore:
         with access.writing() if writes else access.reading():
             async with asyncio.timeout(DEADLINE_S), self._pool.connection() as connection:
                 yield connection
-
-
-def _new_holder() -> str:
-    return uuid4().hex

@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal, TypeVar
-from uuid import uuid4
 
 import msgspec
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState
 from llamon_agent.private_files import make_private_file
@@ -57,7 +57,7 @@ class SqliteTaskStore:
     is_durable = True
 
     def __init__(self, file: SqliteFile, writing: sqlite3.Connection, reading: sqlite3.Connection) -> None:
-        self._holder = _new_holder()
+        self._holder = random_id()
         self._is_known = False
         self._file = file
         self._writer = GroupedWriter(writing, file)
@@ -118,7 +118,7 @@ class SqliteTaskStore:
         return await self._read(lambda: sqlite_upkeep.find_key(self._reading, owner, agent, key))
 
     async def renew(self, *, until_ms: int) -> bool:
-        holder, is_first, successor = self._holder, not self._is_known, _new_holder()
+        holder, is_first, successor = self._holder, not self._is_known, random_id()
         if is_first:
             successor = holder  # nobody can have ended who was not known
         lives = await self._writer.work(
@@ -258,10 +258,6 @@ def _filters(query: TaskQuery) -> Row:
         "states": _json_list(query.states or TaskState),
         "rows": query.limit + 1,  # the one more tells that there are more
     }
-
-
-def _new_holder() -> str:
-    return uuid4().hex
 
 
 def _json_list(states: Iterable[TaskState]) -> str:
