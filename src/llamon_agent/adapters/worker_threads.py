@@ -10,7 +10,7 @@ Rules:
   is for whoever stops it to say.
 - A run that ends by itself waits for nothing: it chose to leave a step alone.
 - As many steps are under way at once as an executor of Python's own would allow. One that nobody waits for any more
-  gives its place away, so that those that hang hold up nobody, as long as they are no more than `MOST_ABANDONED`.
+  gives its place away, so that those that hang hold up nobody, as long as they are no more than `MAX_ABANDONED`.
 - What belongs to no run, such as looking up a host's address, has threads of its own.
 - The threads of steps are daemons: one that hangs does not keep a process that is done.
 """
@@ -28,17 +28,17 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 
-PLACES = min(32, (os.cpu_count() or 1) + 4)
+MAX_WORKERS = min(32, (os.cpu_count() or 1) + 4)
 """How many steps are under way at once. Source: the default of ThreadPoolExecutor, which graphs are used to."""
 
-MOST_ABANDONED = 256
+MAX_ABANDONED = 256
 """How many steps that nobody waits for have threads beside the places; one that sleeps costs some tens of kilobytes."""
 
 
-async def with_its_steps(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
+async def joining(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
     """The same work; but stopped, by closing or cancelling, it ends only when its steps have ended."""
-    _know_steps(asyncio.get_running_loop())
-    steps = _Steps()
+    _install_executor(asyncio.get_running_loop())
+    steps = WorkerScope()
     callers = steps.enter()  # a generator runs in the context of who asks it, which is not to be left changed
     try:
         async for item in work:
@@ -64,20 +64,20 @@ def _is_stop(exc: BaseException) -> bool:
     return is_cancelled or isinstance(exc, asyncio.CancelledError | GeneratorExit)
 
 
-class _Steps:
+class WorkerScope:
     """What one run does in threads."""
 
     def __init__(self) -> None:
         self._under_way: set[Future[Any]] = set()
         self._ended = False
 
-    def enter(self) -> "_Steps | None":
+    def enter(self) -> "WorkerScope | None":
         """Let what runs now, and what it starts, belong to this run; what it belonged to before."""
         before = _current.get()
         _current.set(self)
         return before
 
-    def begin(self, step: "_Step") -> None:
+    def begin(self, step: "_Job") -> None:
         """Take note of a step. Raises: RuntimeError, as every executor that is shut down: the run was stopped."""
         if self._ended:
             raise RuntimeError("the run was stopped and begins nothing more")
@@ -91,11 +91,11 @@ class _Steps:
         await asyncio.gather(*begun, return_exceptions=True)
 
 
-_current: ContextVar[_Steps | None] = ContextVar("llamon_agent_steps", default=None)
+_current: ContextVar[WorkerScope | None] = ContextVar("llamon_agent_steps", default=None)
 """The run that the code which runs now belongs to."""
 
 
-class _Step(Future[Any]):
+class _Job(Future[Any]):
     """One piece of work, done in a thread of the pool."""
 
     def __init__(self, pool: "_Pool", work: Callable[[], Any]) -> None:
@@ -129,19 +129,19 @@ class _Pool:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: deque[_Step] = deque()
+        self._waiting: deque[_Job] = deque()
         self._abandoned = 0
         self._workers = 0
         self._idle = 0
         self._closed = False
 
-    def add(self, step: _Step) -> None:
+    def add(self, step: _Job) -> None:
         """Let a thread do the step as soon as there is a place."""
         with self._changed:
             self._waiting.append(step)
             self._staff()
 
-    def replace(self, step: _Step) -> None:
+    def replace(self, step: _Job) -> None:
         """Give the place of a step that is under way to another one, as far as there may be more threads."""
         with self._changed:
             self._abandoned += 1
@@ -166,14 +166,14 @@ class _Pool:
             self._workers += 1
 
     def _most(self) -> int:
-        return PLACES + min(self._abandoned, MOST_ABANDONED)
+        return MAX_WORKERS + min(self._abandoned, MAX_ABANDONED)
 
     def _work(self) -> None:
         while (step := self._next()) is not None:
             step.do()
             del step  # an idle thread holds nothing of anybody's
 
-    def _next(self) -> _Step | None:
+    def _next(self) -> _Job | None:
         """The next step; None for a thread that is not needed any more."""
         with self._changed:
             self._idle += 1
@@ -199,7 +199,7 @@ class _Executor(ThreadPoolExecutor):
         steps = _current.get()
         if steps is None:
             return super().submit(fn, *args, **kwargs)
-        step = _Step(self._pool, partial(fn, *args, **kwargs))
+        step = _Job(self._pool, partial(fn, *args, **kwargs))
         steps.begin(step)
         self._pool.add(step)
         return step
@@ -209,11 +209,11 @@ class _Executor(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
-_knowing: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+_installed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 """The loops whose executor is ours. asyncio does not tell which one a loop has."""
 
 
-def _know_steps(loop: asyncio.AbstractEventLoop) -> None:
-    if loop not in _knowing:
+def _install_executor(loop: asyncio.AbstractEventLoop) -> None:
+    if loop not in _installed:
         loop.set_default_executor(_Executor())
-        _knowing.add(loop)
+        _installed.add(loop)

@@ -94,7 +94,7 @@ def remote_agent_node(
     graph.add_edge("ask", "answer")
     graph.add_conditional_edges("answer", _questions, ["ask", END])
     node = graph.compile(checkpointer=True)
-    node.let_go = steps.let_go  # type: ignore[attr-defined] # where the LangGraph adapter looks for it
+    node.on_question_dropped = steps.on_question_dropped  # type: ignore[attr-defined] # where the LangGraph adapter looks for it
     return node
 
 
@@ -125,7 +125,7 @@ class _Steps:
             get_stream_writer()({"progress": f"{exc.public} Please answer again later."})
             return _waits(asked)
 
-    async def let_go(self, state: _State) -> None:
+    async def on_question_dropped(self, state: _State) -> None:
         """The question is dropped, so nobody will answer the remote task."""
         if (waiting := _waiting(state)) is not None:
             await self._stop(waiting.task_id)

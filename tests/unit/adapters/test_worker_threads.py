@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from llamon_agent.adapters import worker_threads as steps
-from llamon_agent.adapters.worker_threads import with_its_steps
+from llamon_agent.adapters.worker_threads import joining
 
 
 class Hold:
@@ -31,7 +31,7 @@ class Hold:
         self.has_ended = True
         return "done"
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._go.set()
 
 
@@ -42,7 +42,7 @@ async def stepping(*doing: Callable[[], object]) -> AsyncGenerator[object]:
 
 
 async def given(work: AsyncGenerator[object]) -> list[object]:
-    async with asyncio.timeout(5), aclosing(with_its_steps(work)) as items:
+    async with asyncio.timeout(5), aclosing(joining(work)) as items:
         return [item async for item in items]
 
 
@@ -76,7 +76,7 @@ async def stopped(run: asyncio.Task[list[object]]) -> None:
 
 @pytest.fixture
 def one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "PLACES", 1)
+    monkeypatch.setattr(steps, "MAX_WORKERS", 1)
 
 
 async def test_work_in_threads_gives_what_it_gives() -> None:
@@ -103,7 +103,7 @@ async def test_a_cancelled_run_ends_when_its_step_has_ended_and_begins_no_other(
     run.cancel()
     await breathe()
     assert not run.done()
-    hold.let_go()
+    hold.release()
     await stopped(run)
     assert hold.has_ended
     assert not after.entered.is_set()
@@ -121,12 +121,12 @@ async def test_a_closed_run_ends_when_the_step_that_goes_on_beside_it_has_ended(
             waiting.cancel()
             raise ValueError("broken while it cleans up")
 
-    items = with_its_steps(beside())
+    items = joining(beside())
     assert await anext(items) == "begun"
     closing = asyncio.create_task(items.aclose())
     await breathe()
     assert not closing.done()
-    hold.let_go()
+    hold.release()
     with pytest.raises(ValueError, match="cleans up"):
         await closing
     assert hold.has_ended
@@ -146,7 +146,7 @@ async def test_a_run_whose_code_makes_an_error_of_its_cancel_waits_all_the_same(
     run.cancel()
     await breathe()
     assert not run.done()
-    hold.let_go()
+    hold.release()
     with pytest.raises(ValueError, match="not now"):
         await run
     assert hold.has_ended
@@ -164,7 +164,7 @@ async def test_code_that_is_stopped_may_clean_up_in_a_thread() -> None:
     run = asyncio.create_task(given(careful()))
     await hold.entered.wait()
     run.cancel()
-    hold.let_go()
+    hold.release()
     await stopped(run)
     assert cleaned == ["clean"]
 
@@ -183,7 +183,7 @@ async def test_a_task_that_outlives_its_stopped_run_begins_no_step() -> None:
     async def leaving_a_task() -> AsyncGenerator[asyncio.Task[None]]:
         yield asyncio.create_task(linger())
 
-    items = with_its_steps(leaving_a_task())
+    items = joining(leaving_a_task())
     task = await anext(items)
     await items.aclose()
     go.set()
@@ -203,7 +203,7 @@ async def test_a_run_that_ends_by_itself_waits_for_nothing_that_it_did_not_wait_
 
     assert await given(impatient()) == ["too slow"]
     assert not hold.has_ended
-    hold.let_go()
+    hold.release()
 
 
 async def test_a_second_cancel_leaves_the_step_behind() -> None:
@@ -214,29 +214,29 @@ async def test_a_second_cancel_leaves_the_step_behind() -> None:
     run.cancel()
     await stopped(run)
     assert not hold.has_ended
-    hold.let_go()
+    hold.release()
 
 
 async def test_of_two_runs_at_once_each_waits_for_its_own_steps() -> None:
     mine, theirs = Hold(), Hold()
     ours, other = await begun(mine), await begun(theirs)
     ours.cancel()
-    mine.let_go()
+    mine.release()
     await stopped(ours)
     assert not other.done()
-    theirs.let_go()
+    theirs.release()
     assert await other == ["done"]
 
 
 async def test_between_two_items_the_caller_is_in_no_run() -> None:
     hold = Hold()
-    items = with_its_steps(stepping(lambda: 1, lambda: 2))
+    items = joining(stepping(lambda: 1, lambda: 2))
     assert await anext(items) == 1
     callers = asyncio.create_task(asyncio.to_thread(hold))
     await hold.entered.wait()
     await items.aclose()
     assert not callers.done()
-    hold.let_go()
+    hold.release()
     assert await callers == "done"
 
 
@@ -255,7 +255,7 @@ async def test_steps_wait_for_a_place_in_their_order() -> None:
         waiting.append(begin(partial(order.append, number)))
         await breathe()
     assert order == []
-    first.let_go()
+    first.release()
     await asyncio.gather(run, *waiting)
     assert order == [0, 1, 2]
 
@@ -274,7 +274,7 @@ async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() 
     await breathe()
     waiting.cancel()
     await stopped(waiting)
-    first.let_go()
+    first.release()
     await run
     assert await given(stepping(lambda: 1)) == [1]
     assert not second.entered.is_set()
@@ -288,11 +288,11 @@ async def test_a_step_that_waits_for_a_place_is_not_begun_though_a_task_of_its_s
     async def leaving_a_task() -> AsyncGenerator[asyncio.Task[str]]:
         yield asyncio.create_task(asyncio.to_thread(second))
 
-    items = with_its_steps(leaving_a_task())
+    items = joining(leaving_a_task())
     task = await anext(items)
     await breathe()
     await items.aclose()
-    first.let_go()
+    first.release()
     await run
     await asyncio.wait([task], timeout=5)
     assert task.cancelled()
@@ -307,8 +307,8 @@ async def test_of_two_steps_at_once_the_second_does_not_wait_for_the_thread_that
     async with asyncio.timeout(5):
         await first.entered.wait()
         await second.entered.wait()
-    first.let_go()
-    second.let_go()
+    first.release()
+    second.release()
     await asyncio.gather(*runs)
 
 
@@ -323,18 +323,18 @@ async def test_a_step_that_nobody_waits_for_gives_its_one_place_away_until_it_en
     run.cancel()
     async with asyncio.timeout(5):
         await behind.entered.wait()
-    hanging.let_go()
+    hanging.release()
     await stopped(run)
     await breathe()
     assert not last.entered.is_set()
-    behind.let_go()
-    last.let_go()
+    behind.release()
+    last.release()
     assert await asyncio.gather(*runs) == [["done"], ["done"]]
 
 
 @pytest.mark.usefixtures("one_place")
 async def test_so_many_steps_give_their_place_away_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MOST_ABANDONED", 2)
+    monkeypatch.setattr(steps, "MAX_ABANDONED", 2)
     holds = [Hold(), Hold(), Hold()]
     for hold in holds:
         (await begun(hold)).cancel()
@@ -342,10 +342,10 @@ async def test_so_many_steps_give_their_place_away_and_no_more(monkeypatch: pyte
     starved = begin(lambda: "at last")
     await breathe()
     assert not starved.done()
-    holds[0].let_go()
+    holds[0].release()
     assert await starved == ["at last"]
     for hold in holds:
-        hold.let_go()
+        hold.release()
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -364,7 +364,7 @@ def test_a_step_that_hangs_does_not_keep_the_loop_and_idle_threads_go_home(
         await breathe()
         run.cancel()
         await stopped(run)
-        other.let_go()
+        other.release()
         await beside
         assert other.thread is not None
         idle.append(other.thread)
@@ -372,7 +372,7 @@ def test_a_step_that_hangs_does_not_keep_the_loop_and_idle_threads_go_home(
     with asyncio.Runner(loop_factory=make_loop) as runner:
         runner.run(leave_one_behind())
     assert not hanging[0].has_ended
-    hanging[0].let_go()
+    hanging[0].release()
     for thread in [*idle, hanging[0].thread]:
         assert thread is not None
         assert thread.daemon  # Python's exit does not wait for it

@@ -20,7 +20,7 @@ from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
 from llamon_agent.adapters.custom.results import event_of
 from llamon_agent.adapters.custom.signature import read_signature
 from llamon_agent.adapters.prompts import PrefillToLc, SeenContexts, decide_seed, text_prompt
-from llamon_agent.adapters.worker_threads import with_its_steps
+from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
 from llamon_agent.domain.ids import random_id
@@ -100,7 +100,7 @@ class CustomAgent:
     async def _events(self, call: Callable[[], object]) -> AsyncGenerator[AgentEvent]:
         """The call's events. Raises: AgentError, the author's own or ours around whatever else the code raises."""
         try:
-            async with aclosing(with_its_steps(outputs_of(call, on_loop=self._on_loop))) as outputs:
+            async with aclosing(joining(outputs_of(call, on_loop=self._on_loop))) as outputs:
                 async for output in outputs:
                     if (event := event_of(output, new_id=self._new_id)) is not None:
                         yield event

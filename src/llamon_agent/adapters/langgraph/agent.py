@@ -24,14 +24,14 @@ from llamon_agent.adapters.langgraph.checkpoints.unsaved_graphs import let_graph
 from llamon_agent.adapters.langgraph.checkpoints.whole_writes import save_whole_writes_only
 from llamon_agent.adapters.langgraph.content import content_of
 from llamon_agent.adapters.langgraph.context import context_for
-from llamon_agent.adapters.langgraph.hitl.questions import Answer, ask
-from llamon_agent.adapters.langgraph.plan import Call, Go, Say, decide_turn
-from llamon_agent.adapters.langgraph.resume import Finished, Past, decide_again, past_of
-from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapping, outcome_of_run
-from llamon_agent.adapters.langgraph.stream_events import Speech
+from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
+from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
+from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
+from llamon_agent.adapters.langgraph.state import STRUCTURED, GraphResult, StateMapping, result_of_run
+from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
-from llamon_agent.adapters.langgraph.tool_history import mended
+from llamon_agent.adapters.langgraph.tool_history import with_tool_results
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
@@ -91,12 +91,12 @@ class LangGraphAgent:
 
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
-        call = Call(
+        call = GraphCall(
             content=content_of(turn.message, turn.prompt),
             message_id=f"{turn.task_id}:{turn.message.message_id}",
             prefill=self._prefill_to_lc(turn.prefill) if turn.prefill else (),
             received=turn.history_received,
-            answer=Answer.of(turn.message, turn.prompt) if turn.answers else None,
+            answer=CallerAnswer.of(turn.message, turn.prompt) if turn.answers else None,
             answer_id=turn.answer_id,
         )
         config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
@@ -175,17 +175,17 @@ class LangGraphAgent:
     ) -> AsyncGenerator[AgentEvent]:
         answer = None
         if resume is not msgspec.UNSET:
-            answer = Answer(text=resume) if isinstance(resume, str) else Answer(data=(resume,))
+            answer = CallerAnswer(text=resume) if isinstance(resume, str) else CallerAnswer(data=(resume,))
         seeds = prefill or ()
         new_id = random_id()
-        call = Call(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
+        call = GraphCall(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
         return self._mended(self._thread(thread_config(thread_id)), call)
 
     def _thread(self, config: RunnableConfig) -> Thread:
         return Thread(self._graph, config, self._context)
 
-    async def _mended(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
-        """A call of somebody who knows no `close_turn`: closed in the middle, it puts its thread right itself.
+    async def _mended(self, thread: Thread, call: GraphCall) -> AsyncGenerator[AgentEvent]:
+        """A call without `close_turn`: closed in the middle, it repairs its thread itself.
 
         Being closed once the last event is out leaves a pause as it is.
         """
@@ -200,61 +200,61 @@ class LangGraphAgent:
                 await self._repair_after_stop(thread)
             raise
 
-    async def _take(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
+    async def _take(self, thread: Thread, call: GraphCall) -> AsyncGenerator[AgentEvent]:
         """A call from its begin on."""
         state = await self._read(thread)
-        plan = decide_turn(call, state, self._mapping, self._window_size)
+        plan = decide_plan(call, state, self._mapping, self._window_size)
         async with aclosing(self._carried_out(thread, call, plan)) as events:
             async for event in events:
                 yield event
 
-    async def _take_again(self, thread: Thread, call: Call, turn: Turn) -> AsyncGenerator[AgentEvent]:
+    async def _take_again(self, thread: Thread, call: GraphCall, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """What is left of a turn whose process has died in the middle of it."""
         with _agent_errors():
             past = await past_of(thread, turn.task_id)
             state = await thread.read()
-        plan: Go | Say | Finished | None = None
+        plan: RunGraph | Respond | AlreadyDone | None = None
         if past is not None:
-            plan = decide_again(call, self._begun(call, past), state, past, turn.asked)
+            plan = decide_rest(call, self._begun(call, past), state, past, turn.asked)
         again = self._take(thread, call) if plan is None else self._carried_out(thread, call, plan, past)
         async with aclosing(again) as events:
             async for event in events:
                 yield event
 
-    def _begun(self, call: Call, past: Past) -> Started:
+    def _begun(self, call: GraphCall, past: Past) -> Started:
         """How a turn was begun, as far as a new message was."""
         first = replace(call, answer=None)
-        return decide_turn(first, past.as_it_was(), self._mapping, self._window_size).started
+        return decide_plan(first, past.as_it_was(), self._mapping, self._window_size).started
 
     async def _carried_out(
-        self, thread: Thread, call: Call, plan: Go | Say | Finished, past: Past | None = None
+        self, thread: Thread, call: GraphCall, plan: RunGraph | Respond | AlreadyDone, past: Past | None = None
     ) -> AsyncGenerator[AgentEvent]:
         """The one path of every call: what was decided, done and told."""
         yield plan.started
-        if isinstance(plan, Say):
+        if isinstance(plan, Respond):
             if plan.drops_pause:
                 with _agent_errors():
                     await thread.repair()
             if past is not None:
                 with _agent_errors():
-                    for correction in await self._corrections(thread, self._speech(call, past)):
+                    for correction in await self._corrections(thread, self._translator(call, past)):
                         yield correction
             yield plan.ending
             return
-        if isinstance(plan, Finished):
+        if isinstance(plan, AlreadyDone):
             assert past is not None  # else nobody would know
-            for told in _ending_of(outcome_of_run(self._mapping, past.before_for(past.after), past.after), call):
+            for told in _ending_of(result_of_run(self._mapping, past.before_for(past.after), past.after), call):
                 yield told
             return
-        speech = self._speech(call, past)
+        translator = self._translator(call, past)
         try:
             async with aclosing(thread.stream(plan.given)) as chunks:
                 async for chunk in chunks:
-                    for event in speech.hear(chunk):
+                    for event in translator.translate(chunk):
                         yield event
             if past is not None:
-                speech.before = past.before_for(speech.after)
-            last = await self._last_events(thread, speech, call)
+                translator.before = past.before_for(translator.after)
+            last = await self._last_events(thread, translator, call)
         except BackendError:  # where the thread is kept is away; whoever goes on with it puts it right
             raise
         except Exception as exc:  # the graph's own code, which may raise anything
@@ -262,7 +262,7 @@ class LangGraphAgent:
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc
             questions = (await self._read(thread)).questions
-            last = [*await self._corrections(thread, speech), ask(questions, _NOT_THAT)]
+            last = [*await self._corrections(thread, translator), ask(questions, _NOT_THAT)]
         for final in last:
             yield final
 
@@ -270,31 +270,31 @@ class LangGraphAgent:
         """The thread as it is; one that a lost process left half done is put right first."""
         with _agent_errors():
             state = await thread.read()
-            if state.unfinished or (not state.questions and mended(state.messages)):
+            if state.unfinished or (not state.questions and with_tool_results(state.messages)):
                 await thread.repair()
                 state = await thread.read()
             return state
 
-    async def _last_events(self, thread: Thread, speech: Speech, call: Call) -> list[AgentEvent]:
+    async def _last_events(self, thread: Thread, translator: StreamTranslator, call: GraphCall) -> list[AgentEvent]:
         """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
-            return [*await self._corrections(thread, speech), ask(state.questions)]
+            return [*await self._corrections(thread, translator), ask(state.questions)]
         if state.unfinished:
             raise _Unfinished
-        if speech.interrupted:
+        if translator.interrupted:
             raise _NoMemory
-        return list(_ending_of(outcome_of_run(self._mapping, speech.before, speech.after), call))
+        return list(_ending_of(result_of_run(self._mapping, translator.before, translator.after), call))
 
-    def _speech(self, call: Call, past: Past | None) -> Speech:
-        """The speech of a run. Which words of an answered question's run are whose, only its own attempt knows."""
-        speech = Speech(self._mapping.output_key, goes_on=past is not None and call.answer is None)
-        speech.before = past.before if past is not None else None
-        return speech
+    def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
+        """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""
+        translator = StreamTranslator(self._mapping.output_key, goes_on=past is not None and call.answer is None)
+        translator.before = past.before if past is not None else None
+        return translator
 
-    async def _corrections(self, thread: Thread, speech: Speech) -> Sequence[Delta]:
-        """What takes back, at a pause, the words that are not in the state."""
-        return speech.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
+    async def _corrections(self, thread: Thread, translator: StreamTranslator) -> Sequence[Delta]:
+        """Withdraws, at a pause, the text that is not in the state."""
+        return translator.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
 
     async def _repair_after_stop(self, thread: Thread) -> None:
         """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
@@ -304,7 +304,7 @@ class LangGraphAgent:
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
 
 
-def _ending_of(outcome: Outcome, call: Call) -> Iterator[ArtifactMade | Complete]:
+def _ending_of(outcome: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
     """What a run has come to: each file of the answer under its name, its structured response, and its text.
 
     Shape: artifacts are called after the answer, so that a run that tells them once more replaces them.

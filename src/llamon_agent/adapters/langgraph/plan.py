@@ -15,8 +15,8 @@ from langgraph.types import Command
 
 from llamon_agent.adapters.langgraph.content import Block
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
-from llamon_agent.adapters.langgraph.hitl.questions import Answer, Unclear, ask, decide_answer
-from llamon_agent.adapters.langgraph.seeding import decide_seed, outcome_of
+from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, Unclear, ask, decide_answer
+from llamon_agent.adapters.langgraph.seeding import decide_seeds, seed_outcome
 from llamon_agent.adapters.langgraph.state import StateMapping, human, state_in
 from llamon_agent.adapters.langgraph.thread import ThreadState
 from llamon_agent.adapters.langgraph.window import within_window
@@ -28,7 +28,7 @@ _STOPPED = "Stopped, as asked. Nothing more was done."
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GraphCall:
     """One call, from whichever method of the agent.
 
     Shape: message_id is what the current message should be called in the thread; received counts the turns of history
@@ -40,12 +40,12 @@ class Call:
     message_id: str
     prefill: Sequence[BaseMessage] = ()
     received: int = 0
-    answer: Answer | None = None
+    answer: CallerAnswer | None = None
     answer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class RunGraph:
     """Run the graph on this: new input, answers by interrupt id, or None to pass a breakpoint."""
 
     started: Started
@@ -53,7 +53,7 @@ class Go:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Respond:
     """Run nothing and say this; `drops_pause` if the pause is over by it."""
 
     started: Started
@@ -61,28 +61,34 @@ class Say:
     drops_pause: bool = False
 
 
-def decide_turn(call: Call, state: ThreadState, mapping: StateMapping, window_size: int | None) -> Go | Say:
+def decide_plan(
+    call: GraphCall, state: ThreadState, mapping: StateMapping, window_size: int | None
+) -> RunGraph | Respond:
     """What to do. Raises: AgentError if an answer came and nothing waits for one."""
     if call.answer is not None and not state.questions:
         raise AgentError(_NOTHING_PENDING)
     if state.questions:
         return _decide_at_pause(call, state)
-    seeds, reason = decide_seed(state, call.prefill, takes_messages=mapping.input_key is None)
+    seeds, reason = decide_seeds(state, call.prefill, takes_messages=mapping.input_key is None)
     current = human(call.content, call.message_id, state.messages)
     given = within_window(state.messages, [*seeds, current], window_size)
     seeded = sum(message in seeds for message in given)
-    return Go(Started(history=outcome_of(call.received, seeded, reason)), state_in(mapping, given))
+    return RunGraph(Started(history=seed_outcome(call.received, seeded, reason)), state_in(mapping, given))
 
 
-def _decide_at_pause(call: Call, state: ThreadState) -> Go | Say:
-    _, reason = decide_seed(state, call.prefill, takes_messages=True)
-    started = Started(history=outcome_of(call.received, 0, reason))
+def _decide_at_pause(call: GraphCall, state: ThreadState) -> RunGraph | Respond:
+    _, reason = decide_seeds(state, call.prefill, takes_messages=True)
+    started = Started(history=seed_outcome(call.received, 0, reason))
     if call.answer is None:
-        return Say(started, ask(state.questions))
+        return Respond(started, ask(state.questions))
     decided = decide_answer(state.questions, call.answer)
     if isinstance(decided, Unclear):
-        return Say(started, ask(state.questions, decided.note))
+        return Respond(started, ask(state.questions, decided.note))
     first = state.questions[0].id
     if not first.startswith(BREAKPOINT):
-        return Go(started, Command(resume=decided.values))
-    return Go(started, None) if decided.values[first] else Say(started, Complete(text=_STOPPED), drops_pause=True)
+        return RunGraph(started, Command(resume=decided.values))
+    return (
+        RunGraph(started, None)
+        if decided.values[first]
+        else Respond(started, Complete(text=_STOPPED), drops_pause=True)
+    )

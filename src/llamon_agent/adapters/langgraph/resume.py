@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llamon_agent.adapters.langgraph.hitl.questions import ask
-from llamon_agent.adapters.langgraph.plan import Call, Go, Say
-from llamon_agent.adapters.langgraph.seeding import outcome_of
+from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph
+from llamon_agent.adapters.langgraph.seeding import seed_outcome
 from llamon_agent.adapters.langgraph.state import STRUCTURED
 from llamon_agent.adapters.langgraph.thread import Thread, ThreadState, messages_in
 from llamon_agent.domain.errors import AgentError
@@ -59,7 +59,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class AlreadyDone:
     """Run nothing: the run had come to its end."""
 
     started: Started
@@ -85,9 +85,9 @@ async def past_of(thread: Thread, task_id: str) -> Past | None:
     return Past(None, after, was_given_up) if found else None
 
 
-def decide_again(
-    call: Call, first: Started, state: ThreadState, past: Past, asked: Sequence[Metadata]
-) -> Go | Say | Finished | None:
+def decide_rest(
+    call: GraphCall, first: Started, state: ThreadState, past: Past, asked: Sequence[Metadata]
+) -> RunGraph | Respond | AlreadyDone | None:
     """What is left to do of a turn of which something is saved; None: an answer that is to be given as for the first
     time.
 
@@ -99,10 +99,10 @@ def decide_again(
     if call.answer is not None:
         if state.questions and _told(state.questions) == list(asked):
             return None
-        first = Started(history=outcome_of(call.received, 0, PENDING_INTERRUPT))
+        first = Started(history=seed_outcome(call.received, 0, PENDING_INTERRUPT))
     if state.questions:
-        return Say(first, ask(state.questions))
-    return Go(first, None) if state.unfinished else Finished(first)
+        return Respond(first, ask(state.questions))
+    return RunGraph(first, None) if state.unfinished else AlreadyDone(first)
 
 
 def _told(questions: Sequence[Question]) -> list[Metadata]:

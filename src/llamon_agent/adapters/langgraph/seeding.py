@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from llamon_agent.adapters.langgraph.thread import ThreadState
-from llamon_agent.adapters.langgraph.tool_history import usable
+from llamon_agent.adapters.langgraph.tool_history import seedable
 from llamon_agent.domain.events import (
     COLD_START,
     NO_MESSAGES_CHANNEL,
@@ -21,7 +21,7 @@ from llamon_agent.domain.events import (
 )
 
 
-def decide_seed(
+def decide_seeds(
     state: ThreadState, prefill: Sequence[BaseMessage], *, takes_messages: bool
 ) -> tuple[list[BaseMessage], str]:
     """The messages to seed, and the reason in a word.
@@ -34,10 +34,10 @@ def decide_seed(
         return [], THREAD_NOT_EMPTY
     if not takes_messages:
         return [], NO_MESSAGES_CHANNEL
-    seeds = [message.model_copy(update={"id": f"seed:{place}"}) for place, message in enumerate(usable(prefill))]
+    seeds = [message.model_copy(update={"id": f"seed:{place}"}) for place, message in enumerate(seedable(prefill))]
     return seeds, COLD_START if seeds else NO_USABLE_TURNS
 
 
-def outcome_of(received: int, seeded: int, reason: str) -> SeedOutcome | None:
+def seed_outcome(received: int, seeded: int, reason: str) -> SeedOutcome | None:
     """What to tell the caller; nothing where no history came."""
     return SeedOutcome(seeded=seeded, skipped=received - seeded, reason=reason) if received else None

@@ -65,7 +65,7 @@ def state_in(mapping: StateMapping, messages: Sequence[BaseMessage]) -> dict[str
     return {mapping.input_key: messages[-1].content}
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a run has come to.
 
     Shape: text is the whole answer, None where the state holds none; files are those of the answer's message; data is
@@ -77,7 +77,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     data: Any = msgspec.UNSET
 
 
-def outcome_of_run(mapping: StateMapping, before: Any, after: Any) -> Outcome:
+def result_of_run(mapping: StateMapping, before: Any, after: Any) -> GraphResult:
     """The outcome of a run, from the state at its start and at its end."""
     data = _structured(before, after)
     if mapping.output_key is not None:
@@ -87,7 +87,7 @@ def outcome_of_run(mapping: StateMapping, before: Any, after: Any) -> Outcome:
     text = _told(answer)
     if data is not msgspec.UNSET and isinstance(answer, ToolMessage):
         text = _told(data)  # it was made by a call of a tool, whose result only says that it was
-    return Outcome(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
+    return GraphResult(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
 
 
 def _structured(before: Any, after: Any) -> Any:

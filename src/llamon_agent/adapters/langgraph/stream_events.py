@@ -42,8 +42,8 @@ class _Spoken:
     ended: bool = False
 
 
-class Speech:
-    """One run's speech; made for a run and thrown away with it.
+class StreamTranslator:
+    """One run's translator; made for a run and thrown away with it.
 
     Shape: output_key is that of the state mapping; goes_on says that an earlier attempt at the run may have spoken,
            too, of which nothing is known but what is in the state.
@@ -63,7 +63,7 @@ class Speech:
         self._text = ""
         self._restart = False
 
-    def hear(self, chunk: Chunk) -> Sequence[Progress | Delta | ArtifactMade]:
+    def translate(self, chunk: Chunk) -> Sequence[Progress | Delta | ArtifactMade]:
         """The events of one chunk, at most one as it is."""
         namespace, mode, data = chunk
         match mode:

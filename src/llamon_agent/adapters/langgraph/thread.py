@@ -26,8 +26,8 @@ from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_f
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
 from llamon_agent.adapters.langgraph.structured import StructuredOutput
-from llamon_agent.adapters.langgraph.tool_history import mended
-from llamon_agent.adapters.worker_threads import with_its_steps
+from llamon_agent.adapters.langgraph.tool_history import with_tool_results
+from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]
@@ -105,7 +105,7 @@ class Thread:
             subgraphs=True,
             durability="sync" if self.is_saved else None,
         )
-        return with_its_steps(chunks)  # type: ignore[arg-type]
+        return joining(chunks)  # type: ignore[arg-type]
 
     async def messages_at_pause(self) -> tuple[BaseMessage, ...]:
         """The messages of the paused thread, and of the subgraphs it waits in, which are part of it once these end.
@@ -135,17 +135,17 @@ class Thread:
             if subgraph.checkpointer is True:
                 # Its history is kept under its own name. Source: langgraph Pregel._own_checkpoint_config.
                 within = _within(self.config, name)
-                await self._let_go(within, subgraph)
+                await self._drop_question(within, subgraph)
                 await self._repair(within, subgraph)
 
-    async def _let_go(self, config: RunnableConfig, subgraph: Graph) -> None:
+    async def _drop_question(self, config: RunnableConfig, subgraph: Graph) -> None:
         """Tell a subgraph that asks for somebody else, such as a remote agent, that its question is dropped.
 
-        Shape: such a subgraph has an attribute `let_go`, an async function of its state.
+        Shape: such a subgraph has an attribute `on_question_dropped`, an async function of its state.
         """
-        let_go = getattr(subgraph, "let_go", None)
-        if let_go is not None and (snapshot := await self.graph.aget_state(config)).interrupts:
-            await let_go(snapshot.values)
+        on_question_dropped = getattr(subgraph, "on_question_dropped", None)
+        if on_question_dropped is not None and (snapshot := await self.graph.aget_state(config)).interrupts:
+            await on_question_dropped(snapshot.values)
 
     async def _repair(self, config: RunnableConfig, graph: Graph) -> None:
         snapshot = await self.graph.aget_state(config)
@@ -154,7 +154,7 @@ class Thread:
                 break
             await self.graph.aupdate_state(config, None, as_node=END)
             snapshot = await self.graph.aget_state(config)
-        whole = mended(messages_in(snapshot.values))
+        whole = with_tool_results(messages_in(snapshot.values))
         if whole is not None and MESSAGES in graph.channels:
             # As START, so that no node of the graph is taken for the one that spoke; what this schedules is cleared at
             # once.

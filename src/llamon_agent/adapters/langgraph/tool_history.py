@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 CANCELLED_RESULT = "The run was cancelled before this call's result was kept; it may have been carried out."
 
 
-def mended(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
+def with_tool_results(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
     """The history with a result for every tool call; None where there is nothing to mend.
 
     Shape: a missing result is put behind its AI message and behind the results that are there; everything else keeps
@@ -30,7 +30,7 @@ def mended(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
     return whole if len(whole) > len(messages) else None
 
 
-def usable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def seedable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """What of a foreign history may be put in front of a conversation.
 
     Shape: human and AI messages, and tool results that follow their call. System messages are left out, as the graph
@@ -46,7 +46,7 @@ def usable(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         else:
             open_calls.remove(message.tool_call_id)
         kept.append(message)
-    return mended(kept) or kept
+    return with_tool_results(kept) or kept
 
 
 def _results_for(message: BaseMessage) -> dict[str, BaseMessage]:

@@ -24,7 +24,7 @@ from tests.unit.adapters.langgraph.scripted import (
     whole,
 )
 
-from llamon_agent.adapters.langgraph.seeding import decide_seed, outcome_of
+from llamon_agent.adapters.langgraph.seeding import decide_seeds, seed_outcome
 from llamon_agent.adapters.langgraph.thread import ThreadState
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Question, SeedOutcome
@@ -132,11 +132,11 @@ async def test_seeded_messages_have_ids_by_place(saver: Saver) -> None:
 
 
 def test_history_without_a_usable_turn_says_so() -> None:
-    assert decide_seed(ThreadState(), [], takes_messages=True) == ([], "no_usable_turns")
-    assert outcome_of(2, 0, "no_usable_turns") == SeedOutcome(seeded=0, skipped=2, reason="no_usable_turns")
-    assert outcome_of(0, 0, "cold_start") is None
+    assert decide_seeds(ThreadState(), [], takes_messages=True) == ([], "no_usable_turns")
+    assert seed_outcome(2, 0, "no_usable_turns") == SeedOutcome(seeded=0, skipped=2, reason="no_usable_turns")
+    assert seed_outcome(0, 0, "cold_start") is None
 
 
 def test_a_pending_question_is_the_first_reason_not_to_seed() -> None:
     state = ThreadState(exists=True, questions=(Question(id="q", value="?"),))
-    assert decide_seed(state, [HumanMessage("h")], takes_messages=True) == ([], "pending_interrupt")
+    assert decide_seeds(state, [HumanMessage("h")], takes_messages=True) == ([], "pending_interrupt")

@@ -8,7 +8,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
 from typing_extensions import TypedDict
 
-from llamon_agent.adapters.langgraph.state import Outcome, StateMapping, check_state, human, outcome_of_run, state_in
+from llamon_agent.adapters.langgraph.state import GraphResult, StateMapping, check_state, human, result_of_run, state_in
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.message import Raw, Url
@@ -98,7 +98,7 @@ def test_the_prompt_goes_where_the_mapping_says() -> None:
     ],
 )
 def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer: str | None) -> None:
-    assert outcome_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == Outcome(text=answer)
+    assert result_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == GraphResult(text=answer)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer
     ],
 )
 def test_a_mapped_answer_is_text_or_json(after: Any, answer: str | None) -> None:
-    assert outcome_of_run(QA, {}, after) == Outcome(text=answer)
+    assert result_of_run(QA, {}, after) == GraphResult(text=answer)
 
 
 def test_the_current_message_never_takes_an_id_that_the_thread_has() -> None:
@@ -127,8 +127,8 @@ PNG = Raw(data=b"\x00", media_type="image/png")
 
 def test_files_in_the_answer_are_beside_its_text() -> None:
     after = {"messages": [AIMessage(IMAGE, id="a"), HumanMessage(IMAGE), AIMessage([*IMAGE, LINK], id="b")]}
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text="here", files=(PNG, Url(url="https://x")))
-    assert outcome_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == Outcome(text="here", files=(PNG,))
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text="here", files=(PNG, Url(url="https://x")))
+    assert result_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == GraphResult(text="here", files=(PNG,))
 
 
 LINK: Any = {"type": "file", "url": "https://x"}
@@ -136,12 +136,12 @@ LINK: Any = {"type": "file", "url": "https://x"}
 
 def test_what_a_tool_keeps_beside_its_result_is_never_told() -> None:
     direct = ToolMessage("direct", tool_call_id="call-a", artifact={"secret": 1})
-    assert outcome_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == Outcome(text="direct")
+    assert result_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == GraphResult(text="direct")
 
 
 def test_a_structured_response_is_data() -> None:
     after = {"messages": [AIMessage('{"n":[1]}')], "structured_response": {"n": (1,)}}
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":[1]}', data={"n": [1]})
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text='{"n":[1]}', data={"n": [1]})
 
 
 def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
@@ -149,14 +149,14 @@ def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
         "messages": [calling("a"), ToolMessage("Returning", tool_call_id="call-a")],
         "structured_response": {"n": 1},
     }
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":1}', data={"n": 1})
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text='{"n":1}', data={"n": 1})
 
 
 @pytest.mark.parametrize(("again", "data"), [(True, {"n": 1}), (False, msgspec.UNSET)])
 def test_a_structured_response_of_an_earlier_turn_is_told_again_only_if_made_again(again: bool, data: object) -> None:
     old = {"n": 1}
     after = {"structured_response": dict(old) if again else old}
-    assert outcome_of_run(MESSAGES, {"structured_response": old}, after).data == data
+    assert result_of_run(MESSAGES, {"structured_response": old}, after).data == data
 
 
 def test_a_graph_that_takes_text_is_given_no_files() -> None:

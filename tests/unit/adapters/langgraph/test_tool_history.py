@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from tests.unit.adapters.langgraph.scripted import assert_valid, calling
 
-from llamon_agent.adapters.langgraph.tool_history import mended, usable
+from llamon_agent.adapters.langgraph.tool_history import seedable, with_tool_results
 
 
 def result(name: str) -> ToolMessage:
@@ -31,11 +31,11 @@ def shown(messages: list[BaseMessage] | None) -> Any:
     ],
 )
 def test_a_missing_result_is_put_right_behind_its_call(messages: list[BaseMessage], whole: Any) -> None:
-    assert shown(mended(messages)) == whole
+    assert shown(with_tool_results(messages)) == whole
 
 
 def test_a_mended_result_says_that_it_was_cancelled() -> None:
-    whole = mended([calling("a")])
+    whole = with_tool_results([calling("a")])
     assert whole is not None
     assert isinstance(made := whole[-1], ToolMessage)
     assert (made.status, made.name, made.id) == ("error", "a", "cancelled:None:call-a")
@@ -44,7 +44,7 @@ def test_a_mended_result_says_that_it_was_cancelled() -> None:
 
 def test_a_mended_result_does_not_claim_that_nothing_was_done() -> None:
     """A call beside it may have finished, and its result was lost with the step: a model must not simply repeat it."""
-    whole = mended([calling("a", "b"), result("b")])
+    whole = with_tool_results([calling("a", "b"), result("b")])
     assert whole is not None
     assert "may have been carried out" in str(whole[-1].text)
 
@@ -63,7 +63,7 @@ def test_a_mended_result_does_not_claim_that_nothing_was_done() -> None:
     ],
 )
 def test_of_a_foreign_history_only_what_is_valid_is_used(messages: list[BaseMessage], kept: Any) -> None:
-    assert (shown(usable(messages)) or None) == kept
+    assert (shown(seedable(messages)) or None) == kept
 
 
 piece = st.sampled_from("hosab").map(
@@ -79,9 +79,9 @@ piece = st.sampled_from("hosab").map(
 
 @given(st.lists(piece, max_size=6))
 def test_mending_twice_is_mending_once(messages: list[BaseMessage]) -> None:
-    assert mended(mended(messages) or messages) is None
+    assert with_tool_results(with_tool_results(messages) or messages) is None
 
 
 @given(st.lists(piece, max_size=6))
 def test_what_is_used_of_any_history_is_valid(messages: list[BaseMessage]) -> None:
-    assert_valid(usable(messages))
+    assert_valid(seedable(messages))

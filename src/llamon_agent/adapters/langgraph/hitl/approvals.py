@@ -7,8 +7,8 @@ Source: langchain.agents.middleware.human_in_the_loop (HITLRequest and HITLRespo
 from collections.abc import Sequence
 from typing import Any
 
-from llamon_agent.adapters.langgraph.hitl.formats import Misfit, Verdict, read_verdict
-from llamon_agent.adapters.langgraph.hitl.json_schema import branches, misfit, resolved
+from llamon_agent.adapters.langgraph.hitl.formats import ApprovalWords, InvalidAnswer, read_approval
+from llamon_agent.adapters.langgraph.hitl.json_schema import branches, mismatch, resolved
 from llamon_agent.domain.message import Metadata
 
 _UNCLEAR = "it is not a clear approval or rejection"
@@ -40,7 +40,7 @@ class Decisions:
             return {"decisions": [_decision_in(text, self._allowed[0])]}
         verdict = _clear(text)
         if verdict.approved and not verdict.everything:
-            raise Misfit("it does not say whether it is for all of the actions")
+            raise InvalidAnswer("it does not say whether it is for all of the actions")
         return {"decisions": [_decision(verdict, allowed) for allowed in self._allowed]}
 
     def from_data(self, data: Any) -> Any:
@@ -48,7 +48,7 @@ class Decisions:
             return self.from_text(_word(data))
         decisions = data.get("decisions") if isinstance(data, dict) and "decisions" in data else [data]
         if not isinstance(decisions, list) or len(decisions) != len(self._allowed):
-            raise Misfit(f"it must hold {len(self._allowed)} decisions")
+            raise InvalidAnswer(f"it must hold {len(self._allowed)} decisions")
         return {"decisions": [_checked(one, allowed) for one, allowed in zip(decisions, self._allowed, strict=True)]}
 
 
@@ -73,8 +73,8 @@ class Decision:
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str | bool):
             return self.from_text(_word(data))
-        if reason := misfit(data, self._schema):
-            raise Misfit(reason)
+        if reason := mismatch(data, self._schema):
+            raise InvalidAnswer(reason)
         return _checked(data, self._allowed)
 
 
@@ -97,9 +97,9 @@ class Inbox:
         return "Answer 'approve all' or 'reject all', or each with data: [{\"type\": ...}, ...]."
 
     def from_text(self, text: str) -> Any:
-        verdict = read_verdict(text)
+        verdict = read_approval(text)
         if len(self._allowed) > 1 and (verdict is None or (verdict.approved and not verdict.everything)):
-            raise Misfit("it does not say whether it is for all of the requests")
+            raise InvalidAnswer("it does not say whether it is for all of the requests")
         return [_inbox_response(text, verdict, allowed) for allowed in self._allowed]
 
     def from_data(self, data: Any) -> Any:
@@ -107,7 +107,7 @@ class Inbox:
             return self.from_text(_word(data))
         responses = data if isinstance(data, list) else [data]
         if len(responses) != len(self._allowed):
-            raise Misfit(f"it must hold {len(self._allowed)} responses")
+            raise InvalidAnswer(f"it must hold {len(self._allowed)} responses")
         return [_inbox_checked(one, allowed) for one, allowed in zip(responses, self._allowed, strict=True)]
 
 
@@ -118,27 +118,27 @@ def _decision_in(text: str, allowed: Sequence[str]) -> Metadata:
     return _decision(_clear(text), allowed)
 
 
-def _decision(verdict: Verdict, allowed: Sequence[str]) -> Metadata:
+def _decision(verdict: ApprovalWords, allowed: Sequence[str]) -> Metadata:
     kind = "approve" if verdict.approved else "reject"
     if kind not in allowed:
-        raise Misfit(f"{kind} is not allowed here")
+        raise InvalidAnswer(f"{kind} is not allowed here")
     return {"type": kind} if verdict.reason is None else {"type": kind, "message": verdict.reason}
 
 
 def _checked(decision: Any, allowed: Sequence[str]) -> Metadata:
     """A decision that came as data, as it came, if the graph would take it."""
     if not isinstance(decision, dict) or decision.get("type") not in allowed:
-        raise Misfit(f"each decision's type must be {_either(allowed)}")
+        raise InvalidAnswer(f"each decision's type must be {_either(allowed)}")
     match decision:
         case {"type": "edit", "edited_action": {"name": str(), "args": dict()}}:
             return decision
         case {"type": "edit"}:
-            raise Misfit("an edit needs edited_action with name and args")
+            raise InvalidAnswer("an edit needs edited_action with name and args")
         case {"type": "respond", "message": str()} | {"type": "approve"}:
             return decision
         case {"type": "reject"} if isinstance(decision.get("message", ""), str):
             return decision
-    raise Misfit("a decision's message must be text")
+    raise InvalidAnswer("a decision's message must be text")
 
 
 def _decision_types(schema: Metadata) -> list[str]:
@@ -155,7 +155,7 @@ def _inbox_types(config: Metadata) -> list[str]:
     return [kind for kind, key in _INBOX.items() if config.get(key)]
 
 
-def _inbox_response(text: str, verdict: Verdict | None, allowed: Sequence[str]) -> Metadata:
+def _inbox_response(text: str, verdict: ApprovalWords | None, allowed: Sequence[str]) -> Metadata:
     """What a text means to the inbox; where free words are allowed, what is no verdict is a word to the agent."""
     if verdict and verdict.approved and "accept" in allowed:
         return {"type": "accept", "args": None}
@@ -163,23 +163,23 @@ def _inbox_response(text: str, verdict: Verdict | None, allowed: Sequence[str]) 
         return {"type": "ignore", "args": None}
     if "response" in allowed and not (verdict and verdict.approved):
         return {"type": "response", "args": text}
-    raise Misfit(_UNCLEAR if verdict is None else "that is not allowed here")
+    raise InvalidAnswer(_UNCLEAR if verdict is None else "that is not allowed here")
 
 
 def _inbox_checked(response: Any, allowed: Sequence[str]) -> Metadata:
     if not isinstance(response, dict) or response.get("type") not in allowed:
-        raise Misfit(f"each response's type must be {_either(allowed)}")
+        raise InvalidAnswer(f"each response's type must be {_either(allowed)}")
     match response:
         case {"type": "edit", "args": {"action": str(), "args": dict()}} | {"type": "response", "args": str()}:
             return response
         case {"type": "edit" | "response"}:
-            raise Misfit("an edit needs args with action and args, a response needs text as args")
+            raise InvalidAnswer("an edit needs args with action and args, a response needs text as args")
     return {"args": None, **response}
 
 
-def _clear(text: str) -> Verdict:
-    if (verdict := read_verdict(text)) is None:
-        raise Misfit(_UNCLEAR)
+def _clear(text: str) -> ApprovalWords:
+    if (verdict := read_approval(text)) is None:
+        raise InvalidAnswer(_UNCLEAR)
     return verdict
 
 

@@ -4,7 +4,7 @@ A graph may ask anything: `interrupt()` takes any value. Some shapes are known, 
 that the graph relies on. For each there is a class that says in words what it takes (`hint`), and reads an answer given
 as text or as data into the value that the graph is resumed with.
 
-The rule for all of them: an answer that is not clear is a Misfit, and the question is asked again. Nothing is guessed.
+The rule for all of them: an answer that is not clear is an InvalidAnswer, and the question is asked again. Nothing is guessed.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from llamon_agent.adapters.langgraph.hitl.json_schema import misfit
+from llamon_agent.adapters.langgraph.hitl.json_schema import mismatch
 from llamon_agent.domain.message import Metadata
 
 # MERGED-DOC: Yes and no in words: what a person types when asked for an approval, in English and Korean.
@@ -46,7 +46,7 @@ _ALL = re.compile(r"(?:(?P<word>.+) all|(?:모두|전체) ?(?P<korean>.+))\Z")
 _REASONED = re.compile(r"(?P<word>[^\s,.;:!—–-]+)\s*[,.;:!—–-]\s*(?P<reason>\S.*)\Z", re.DOTALL)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ApprovalWords(msgspec.Struct, frozen=True):
     """A clear yes or no.
 
     Shape: everything says that it was given for all that was asked ("approve all"); reason goes with a no.
@@ -57,15 +57,15 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-def read_verdict(text: str) -> Verdict | None:
+def read_approval(text: str) -> ApprovalWords | None:
     """The verdict in an answer; None where it is not clear."""
     words = _plain(text)
     if (approved := _yes_or_no(words)) is not None:
-        return Verdict(approved)
+        return ApprovalWords(approved)
     if (found := _ALL.match(words)) and (approved := _yes_or_no(found["word"] or found["korean"])) is not None:
-        return Verdict(approved, everything=True)
+        return ApprovalWords(approved, everything=True)
     if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
-        return Verdict(approved=False, reason=found["reason"].strip())
+        return ApprovalWords(approved=False, reason=found["reason"].strip())
     return None
 
 
@@ -83,11 +83,11 @@ BREAKPOINT = "breakpoint"
 """The key that marks the question of a static breakpoint, and the front of its id."""
 
 
-class Misfit(ValueError):
+class InvalidAnswer(ValueError):
     """An answer that does not fit its question; the text says why, for the caller."""
 
 
-class Shape(Protocol):
+class AnswerFormat(Protocol):
     """How the answer to one question is read."""
 
     @property
@@ -96,11 +96,11 @@ class Shape(Protocol):
         ...
 
     def from_text(self, text: str) -> Any:
-        """The value to resume with. Raises: Misfit."""
+        """The value to resume with. Raises: InvalidAnswer."""
         ...
 
     def from_data(self, data: Any) -> Any:
-        """The value to resume with. Raises: Misfit."""
+        """The value to resume with. Raises: InvalidAnswer."""
         ...
 
 
@@ -114,7 +114,7 @@ class Free:
 
     def from_data(self, data: Any) -> Any:
         if data is None:
-            raise Misfit("null is no answer")
+            raise InvalidAnswer("null is no answer")
         return data
 
 
@@ -124,15 +124,15 @@ class YesNo:
     hint = "Answer yes to go on or no to stop."
 
     def from_text(self, text: str) -> Any:
-        if (verdict := read_verdict(text)) is None:
-            raise Misfit("it is not a clear yes or no")
+        if (verdict := read_approval(text)) is None:
+            raise InvalidAnswer("it is not a clear yes or no")
         return verdict.approved
 
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str):
             return self.from_text(data)
         if not isinstance(data, bool):
-            raise Misfit("it must be true or false")
+            raise InvalidAnswer("it must be true or false")
         return data
 
 
@@ -159,7 +159,7 @@ class Choice:
         alike = [value for value in self._values if isinstance(value, str) and _agree(text, value)]
         if len(alike) == 1:
             return alike[0]
-        raise Misfit("it is none of the options")
+        raise InvalidAnswer("it is none of the options")
 
     def from_data(self, data: Any) -> Any:
         for value in self._values:
@@ -167,7 +167,7 @@ class Choice:
                 return value
         if isinstance(data, str):
             return self.from_text(data)
-        raise Misfit("it is none of the options")
+        raise InvalidAnswer("it is none of the options")
 
 
 class Typed:
@@ -183,22 +183,22 @@ class Typed:
     def from_text(self, text: str) -> Any:
         """Text is tried as it stands, then as JSON, then as a yes or no."""
         candidates = [text, *_json_in(text)]
-        if verdict := read_verdict(text):
+        if verdict := read_approval(text):
             candidates.append(verdict.approved)
         for candidate in candidates:
-            if misfit(candidate, self._schema) is None:
+            if mismatch(candidate, self._schema) is None:
                 return candidate
-        raise Misfit(misfit(text, self._schema) or "it does not fit")
+        raise InvalidAnswer(mismatch(text, self._schema) or "it does not fit")
 
     def from_data(self, data: Any) -> Any:
-        if reason := misfit(data, self._schema):
-            raise Misfit(reason)
+        if reason := mismatch(data, self._schema):
+            raise InvalidAnswer(reason)
         return data
 
 
 def _agree(text: str, option: str) -> bool:
     """Whether both are a clear yes, or both a clear no."""
-    said, offered = read_verdict(text), read_verdict(option)
+    said, offered = read_approval(text), read_approval(option)
     return said is not None and offered is not None and said.approved is offered.approved
 
 

@@ -25,9 +25,9 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def misfit(value: Any, schema: Metadata) -> str | None:
+def mismatch(value: Any, schema: Metadata) -> str | None:
     """Why a JSON value does not fit a schema, in a few words; None where it fits."""
-    return _misfit(value, schema, schema, 0)
+    return _mismatch(value, schema, schema, 0)
 
 
 def resolved(schema: Any, root: Metadata) -> Metadata:
@@ -52,7 +52,7 @@ def branches(schema: Metadata, root: Metadata) -> list[Metadata]:
     return [schema]
 
 
-def _misfit(value: Any, schema: Any, root: Metadata, depth: int) -> str | None:
+def _mismatch(value: Any, schema: Any, root: Metadata, depth: int) -> str | None:
     schema = resolved(schema, root)
     if depth > _MAX_DEPTH:
         return None
@@ -62,32 +62,32 @@ def _misfit(value: Any, schema: Any, root: Metadata, depth: int) -> str | None:
         return "it must be one of " + ", ".join(repr(option) for option in options)
     if (names := _type_names(schema)) and not any(_TYPES[name](value) for name in names):
         return "it must be of type " + " or ".join(names)
-    return _misfit_of_branches(value, schema, root, depth) or _misfit_inside(value, schema, root, depth)
+    return _mismatch_of_branches(value, schema, root, depth) or _mismatch_inside(value, schema, root, depth)
 
 
-def _misfit_of_branches(value: Any, schema: Metadata, root: Metadata, depth: int) -> str | None:
+def _mismatch_of_branches(value: Any, schema: Metadata, root: Metadata, depth: int) -> str | None:
     for key in ("oneOf", "anyOf"):
         if isinstance(options := schema.get(key), list):
-            reasons = [_misfit(value, option, root, depth + 1) for option in options]
+            reasons = [_mismatch(value, option, root, depth + 1) for option in options]
             if all(reasons):
                 return reasons[0] if len(reasons) == 1 else "it fits none of the allowed forms"
     for option in _list(schema.get("allOf")):
-        if reason := _misfit(value, option, root, depth + 1):
+        if reason := _mismatch(value, option, root, depth + 1):
             return reason
     return None
 
 
-def _misfit_inside(value: Any, schema: Metadata, root: Metadata, depth: int) -> str | None:
+def _mismatch_inside(value: Any, schema: Metadata, root: Metadata, depth: int) -> str | None:
     if isinstance(value, dict):
-        return _misfit_of_object(value, schema, root, depth)
+        return _mismatch_of_object(value, schema, root, depth)
     if isinstance(value, list) and "items" in schema:
         for item in value:
-            if reason := _misfit(item, schema["items"], root, depth + 1):
+            if reason := _mismatch(item, schema["items"], root, depth + 1):
                 return f"an item does not fit: {reason}"
     return None
 
 
-def _misfit_of_object(value: Metadata, schema: Metadata, root: Metadata, depth: int) -> str | None:
+def _mismatch_of_object(value: Metadata, schema: Metadata, root: Metadata, depth: int) -> str | None:
     if missing := [key for key in _list(schema.get("required")) if key not in value]:
         return f"'{missing[0]}' is missing"
     properties = schema.get("properties")
@@ -95,7 +95,7 @@ def _misfit_of_object(value: Metadata, schema: Metadata, root: Metadata, depth: 
     if schema.get("additionalProperties") is False and (extra := sorted(value.keys() - properties.keys())):
         return f"'{extra[0]}' does not belong there"
     for key, inner in properties.items():
-        if key in value and (reason := _misfit(value[key], inner, root, depth + 1)):
+        if key in value and (reason := _mismatch(value[key], inner, root, depth + 1)):
             return f"'{key}' does not fit: {reason}"
     return None
 

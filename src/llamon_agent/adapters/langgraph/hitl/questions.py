@@ -13,7 +13,15 @@ from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
 from llamon_agent.adapters.langgraph.hitl.approvals import Decision, Decisions, Inbox
-from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT, Choice, Free, Misfit, Shape, Typed, YesNo
+from llamon_agent.adapters.langgraph.hitl.formats import (
+    BREAKPOINT,
+    AnswerFormat,
+    Choice,
+    Free,
+    InvalidAnswer,
+    Typed,
+    YesNo,
+)
 from llamon_agent.domain.events import Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url, sound
 from llamon_agent.domain.plain import is_plain
@@ -28,7 +36,7 @@ _WORDING = ("question", "message", "prompt", "text", "description", "query", "ti
 """Where an object keeps its question, by custom."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CallerAnswer(msgspec.Struct, frozen=True):
     """What a caller answered.
 
     Shape: text is None where there was no text part; data holds the data parts. Where data came, the data is the answer
@@ -40,7 +48,7 @@ class Answer(msgspec.Struct, frozen=True):
     has_files: bool = False
 
     @classmethod
-    def of(cls, message: Message, prompt: str) -> "Answer":
+    def of(cls, message: Message, prompt: str) -> "CallerAnswer":
         data = tuple(part.data for part in message.parts if isinstance(part, Data))
         has_text = any(isinstance(part, Text) for part in message.parts)
         has_files = any(isinstance(part, Raw | Url) for part in message.parts)
@@ -96,62 +104,62 @@ def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
     return Interrupt(text="\n".join(lines), questions=tuple(questions), auth=auth)
 
 
-def decide_answer(questions: Sequence[Question], answer: Answer) -> Resume | Unclear:
+def decide_answer(questions: Sequence[Question], answer: CallerAnswer) -> Resume | Unclear:
     """What an answer means for the pending questions."""
     try:
         values = _values(questions, answer)
         _check_storable(values)
         return Resume(values)
-    except Misfit as misfit:
-        return Unclear(f"That answer was not taken: {misfit}.")
+    except InvalidAnswer as mismatch:
+        return Unclear(f"That answer was not taken: {mismatch}.")
 
 
-def _values(questions: Sequence[Question], answer: Answer) -> dict[str, Any]:
+def _values(questions: Sequence[Question], answer: CallerAnswer) -> dict[str, Any]:
     if answer.has_files:
-        raise Misfit("a file is no answer here, send text or data")
+        raise InvalidAnswer("a file is no answer here, send text or data")
     if len(answer.data) > 1:
-        raise Misfit("send one data part")
+        raise InvalidAnswer("send one data part")
     if answer.data:
         return _values_of_data(questions, answer.data[0])
     if answer.text is None:
-        raise Misfit("it has neither text nor data")
+        raise InvalidAnswer("it has neither text nor data")
     only = _only(questions)
-    return {only.id: shape_of(only).from_text(answer.text)}
+    return {only.id: format_of(only).from_text(answer.text)}
 
 
 def _values_of_data(questions: Sequence[Question], data: Any) -> dict[str, Any]:
     if not (isinstance(data, dict) and data.keys() == {ANSWERS} and isinstance(data[ANSWERS], dict)):
         only = _only(questions)
-        return {only.id: shape_of(only).from_data(data)}
+        return {only.id: format_of(only).from_data(data)}
     pending = {question.id: question for question in questions}
     given: Metadata = data[ANSWERS]
     if not given:
-        raise Misfit("it answers nothing")
+        raise InvalidAnswer("it answers nothing")
     if unknown := [key for key in given if key not in pending]:
-        raise Misfit(f"there is no pending question '{unknown[0]}'")
-    return {key: shape_of(pending[key]).from_data(value) for key, value in given.items()}
+        raise InvalidAnswer(f"there is no pending question '{unknown[0]}'")
+    return {key: format_of(pending[key]).from_data(value) for key, value in given.items()}
 
 
 def _check_storable(value: Any) -> None:
     """Refuse what no checkpoint can hold: that would be found only when the node behind the question has run.
 
-    Raises: Misfit.
+    Raises: InvalidAnswer.
     Source: MessagePack's integers, in which LangGraph saves its state, go from int 64 to uint 64.
     """
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             _check_storable(inner)
     elif isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise Misfit("it holds an integer of more than 64 bits")
+        raise InvalidAnswer("it holds an integer of more than 64 bits")
 
 
 def _only(questions: Sequence[Question]) -> Question:
     if len(questions) > 1:
-        raise Misfit("several questions are pending, so it must say which one it answers")
+        raise InvalidAnswer("several questions are pending, so it must say which one it answers")
     return questions[0]
 
 
-def shape_of(question: Question) -> Shape:
+def format_of(question: Question) -> AnswerFormat:
     """How a question wants to be answered."""
     value = question.value
     if Decisions.fits(value):
@@ -172,7 +180,7 @@ def shape_of(question: Question) -> Shape:
 
 def _wording(question: Question) -> str:
     words = _words_of(question.value)
-    hint = shape_of(question).hint
+    hint = format_of(question).hint
     return f"{words}\n{hint}" if hint else words
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.adapters.langgraph.hitl.approvals import Decision, Decisions, Inbox
-from llamon_agent.adapters.langgraph.hitl.formats import Misfit
+from llamon_agent.adapters.langgraph.hitl.formats import InvalidAnswer
 
 EDIT = {"type": "edit", "edited_action": {"name": "delete", "args": {"name": "b.txt"}}}
 
@@ -48,7 +48,7 @@ def test_a_batch_is_decided_in_words(request_: Any, text: str, decisions: Any) -
     ],
 )
 def test_a_batch_is_not_decided_by_unclear_words(request_: Any, text: str) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         Decisions(request_).from_text(text)
 
 
@@ -89,7 +89,7 @@ def test_a_batch_is_decided_by_data(request_: Any, data: Any, decisions: Any) ->
     ],
 )
 def test_a_batch_refuses_data_that_does_not_fit(request_: Any, data: Any) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         Decisions(request_).from_data(data)
 
 
@@ -112,9 +112,9 @@ def test_one_call_is_decided_as_its_schema_allows() -> None:
     assert asks.from_data({"type": "reject", "message": "no"}) == {"type": "reject", "message": "no"}
     assert asks.from_data(False) == {"type": "reject"}
     assert asks.hint == "Answer approve or reject."
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         asks.from_data(EDIT)
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         Decision(schema("reject")).from_text("yes")
 
 
@@ -151,7 +151,7 @@ def test_the_inbox_is_answered_in_words(value: Any, text: str, responses: Any) -
     [(SHUT, "yes, send it"), (inbox(allow_respond=True), "yes"), ([OPEN, OPEN], "yes"), ([OPEN, OPEN], "be kinder")],
 )
 def test_the_inbox_is_not_answered_by_unclear_words(value: Any, text: str) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         Inbox(value).from_text(text)
 
 
@@ -169,7 +169,7 @@ def test_the_inbox_is_answered_by_data() -> None:
     "data", [{}, {"type": "edit"}, {"type": "response"}, [], [{"type": "accept"}] * 2, 3, {"type": "x"}]
 )
 def test_the_inbox_refuses_data_that_does_not_fit(data: Any) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidAnswer):
         Inbox(OPEN).from_data(data)
 
 

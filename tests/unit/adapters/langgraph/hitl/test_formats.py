@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from llamon_agent.adapters.langgraph.hitl.formats import Choice, Free, Misfit, Shape, Typed, YesNo
+from llamon_agent.adapters.langgraph.hitl.formats import AnswerFormat, Choice, Free, InvalidAnswer, Typed, YesNo
 
 NAMED = [{"value": 7, "label": "Seven"}, {"value": 8}]
 
@@ -27,7 +27,7 @@ NAMED = [{"value": 7, "label": "Seven"}, {"value": 8}]
         (Typed({"type": "object", "required": ["n"]}), '{"n": 1}', {"n": 1}),
     ],
 )
-def test_text_is_read(shape: Shape, text: str, value: Any) -> None:
+def test_text_is_read(shape: AnswerFormat, text: str, value: Any) -> None:
     read = shape.from_text(text)
     assert (type(read), read) == (type(value), value)
 
@@ -47,7 +47,7 @@ def test_text_is_read(shape: Shape, text: str, value: Any) -> None:
         (Typed({"type": "array"}), [1], [1]),
     ],
 )
-def test_data_is_read(shape: Shape, data: Any, value: Any) -> None:
+def test_data_is_read(shape: AnswerFormat, data: Any, value: Any) -> None:
     read = shape.from_data(data)
     assert (type(read), read) == (type(value), value)
 
@@ -63,8 +63,8 @@ def test_data_is_read(shape: Shape, data: Any, value: Any) -> None:
         (Typed({"type": "object"}), "{not json"),
     ],
 )
-def test_text_that_is_not_clear_is_a_misfit(shape: Shape, text: str) -> None:
-    with pytest.raises(Misfit):
+def test_text_that_is_not_clear_is_a_misfit(shape: AnswerFormat, text: str) -> None:
+    with pytest.raises(InvalidAnswer):
         shape.from_text(text)
 
 
@@ -72,8 +72,8 @@ def test_text_that_is_not_clear_is_a_misfit(shape: Shape, text: str) -> None:
     ("shape", "data"),
     [(Free(), None), (YesNo(), 1), (Choice([1]), True), (Choice(["a"]), 1), (Typed({"type": "null"}), 0)],
 )
-def test_data_that_does_not_fit_is_a_misfit(shape: Shape, data: Any) -> None:
-    with pytest.raises(Misfit):
+def test_data_that_does_not_fit_is_a_misfit(shape: AnswerFormat, data: Any) -> None:
+    with pytest.raises(InvalidAnswer):
         shape.from_data(data)
 
 

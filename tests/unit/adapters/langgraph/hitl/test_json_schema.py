@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamon_agent.adapters.langgraph.hitl.json_schema import branches, misfit
+from llamon_agent.adapters.langgraph.hitl.json_schema import branches, mismatch
 
 DECISION = {
     "oneOf": [{"$ref": "#/$defs/Approve"}, {"$ref": "#/$defs/Reject"}],
@@ -45,11 +45,11 @@ DECISION = {
     ],
 )
 def test_a_value_is_checked(value: Any, schema: dict[str, Any], reason: str | None) -> None:
-    assert misfit(value, schema) == reason
+    assert mismatch(value, schema) == reason
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
-    assert misfit({"a": 1}, {"$defs": {"x": {"allOf": [{"$ref": "#/$defs/x"}]}}, "$ref": "#/$defs/x"}) is None
+    assert mismatch({"a": 1}, {"$defs": {"x": {"allOf": [{"$ref": "#/$defs/x"}]}}, "$ref": "#/$defs/x"}) is None
 
 
 def test_branches_are_followed_to_what_they_name() -> None:
@@ -85,4 +85,4 @@ schemas = st.recursive(
 
 @given(values, schemas)
 def test_it_agrees_with_the_full_checker_on_the_keywords_it_knows(value: Any, schema: dict[str, Any]) -> None:
-    assert (misfit(value, schema) is None) is jsonschema.Draft202012Validator(schema).is_valid(value)
+    assert (mismatch(value, schema) is None) is jsonschema.Draft202012Validator(schema).is_valid(value)

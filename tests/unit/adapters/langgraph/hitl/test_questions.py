@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Interrupt as GraphInterrupt
 
 from llamon_agent.adapters.langgraph.hitl.questions import (
-    Answer,
+    CallerAnswer,
     Resume,
     Unclear,
     ask,
@@ -121,95 +121,97 @@ def test_a_pause_is_for_a_sign_in_if_nothing_else_is_asked(questions: list[Quest
 
 def test_a_sign_in_is_put_in_its_own_words_and_answered_like_any_question() -> None:
     assert (ask([SIGN_IN]).text, ask([SIGN_IN]).questions) == ("Sign in.", (SIGN_IN,))
-    assert decide_answer([SIGN_IN], Answer(text="done")) == Resume({"q3": "done"})
+    assert decide_answer([SIGN_IN], CallerAnswer(text="done")) == Resume({"q3": "done"})
 
 
 @pytest.mark.parametrize(
     ("answer", "values"),
     [
-        (Answer(text="7"), {"q1": "7"}),
-        (Answer(text=""), {"q1": ""}),
-        (Answer(data=(False,)), {"q1": False}),
-        (Answer(data=({},)), {"q1": {}}),
-        (Answer(text="here:", data=(7,)), {"q1": 7}),
-        (Answer(data=({"answers": {"q1": 7}},)), {"q1": 7}),
-        (Answer(data=({"answers": [1, 2]},)), {"q1": {"answers": [1, 2]}}),
+        (CallerAnswer(text="7"), {"q1": "7"}),
+        (CallerAnswer(text=""), {"q1": ""}),
+        (CallerAnswer(data=(False,)), {"q1": False}),
+        (CallerAnswer(data=({},)), {"q1": {}}),
+        (CallerAnswer(text="here:", data=(7,)), {"q1": 7}),
+        (CallerAnswer(data=({"answers": {"q1": 7}},)), {"q1": 7}),
+        (CallerAnswer(data=({"answers": [1, 2]},)), {"q1": {"answers": [1, 2]}}),
     ],
 )
-def test_one_question_is_answered(answer: Answer, values: dict[str, Any]) -> None:
+def test_one_question_is_answered(answer: CallerAnswer, values: dict[str, Any]) -> None:
     assert decide_answer([FREE], answer) == Resume(values)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(),
-        Answer(data=(None,)),
-        Answer(data=(1, 2)),
-        Answer(data=({"answers": {}},)),
-        Answer(data=({"answers": {"other": 1}},)),
-        Answer(data=({"answers": {"q1": 1, "other": 1}},)),
+        CallerAnswer(),
+        CallerAnswer(data=(None,)),
+        CallerAnswer(data=(1, 2)),
+        CallerAnswer(data=({"answers": {}},)),
+        CallerAnswer(data=({"answers": {"other": 1}},)),
+        CallerAnswer(data=({"answers": {"q1": 1, "other": 1}},)),
     ],
 )
-def test_an_answer_that_is_none_asks_again(answer: Answer) -> None:
+def test_an_answer_that_is_none_asks_again(answer: CallerAnswer) -> None:
     assert isinstance(decide_answer([FREE], answer), Unclear)
 
 
 def test_several_questions_are_answered_by_id_and_in_part() -> None:
-    both = Answer(data=({"answers": {"q1": 7, "q2": "red"}},))
+    both = CallerAnswer(data=({"answers": {"q1": 7, "q2": "red"}},))
     assert decide_answer([FREE, COLOUR], both) == Resume({"q1": 7, "q2": "red"})
-    assert decide_answer([FREE, COLOUR], Answer(data=({"answers": {"q2": "red"}},))) == Resume({"q2": "red"})
+    assert decide_answer([FREE, COLOUR], CallerAnswer(data=({"answers": {"q2": "red"}},))) == Resume({"q2": "red"})
 
 
-@pytest.mark.parametrize("answer", [Answer(text="yes"), Answer(data=("red",)), Answer(data=({"q1": 1},))])
-def test_one_answer_is_never_spread_over_several_questions(answer: Answer) -> None:
+@pytest.mark.parametrize(
+    "answer", [CallerAnswer(text="yes"), CallerAnswer(data=("red",)), CallerAnswer(data=({"q1": 1},))]
+)
+def test_one_answer_is_never_spread_over_several_questions(answer: CallerAnswer) -> None:
     assert isinstance(decide_answer([FREE, COLOUR], answer), Unclear)
 
 
 def test_one_wrong_answer_spoils_all() -> None:
-    decided = decide_answer([FREE, COLOUR], Answer(data=({"answers": {"q1": 7, "q2": "green"}},)))
+    decided = decide_answer([FREE, COLOUR], CallerAnswer(data=({"answers": {"q1": 7, "q2": "green"}},)))
     assert decided == Unclear("That answer was not taken: it is none of the options.")
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [1, {"a": [2**70]}]])
 def test_a_number_that_no_checkpoint_holds_is_refused_before_anything_runs(value: Any) -> None:
-    assert decide_answer([FREE], Answer(data=(value,))) == Unclear(
+    assert decide_answer([FREE], CallerAnswer(data=(value,))) == Unclear(
         "That answer was not taken: it holds an integer of more than 64 bits."
     )
 
 
 @pytest.mark.parametrize("value", [2**64 - 1, -(2**63), 1e300, True])
 def test_a_number_that_a_checkpoint_holds_is_taken(value: Any) -> None:
-    assert decide_answer([FREE], Answer(data=(value,))) == Resume({"q1": value})
+    assert decide_answer([FREE], CallerAnswer(data=(value,))) == Resume({"q1": value})
 
 
 def test_a_number_that_is_written_as_text_is_held_to_the_same() -> None:
     typed = Question(id="q1", value="?", schema={"type": "integer"})
-    assert isinstance(decide_answer([typed], Answer(text="9" * 30)), Unclear)
+    assert isinstance(decide_answer([typed], CallerAnswer(text="9" * 30)), Unclear)
 
 
 def test_an_unknown_id_is_named() -> None:
-    decided = decide_answer([FREE], Answer(data=({"answers": {"gone": 1}},)))
+    decided = decide_answer([FREE], CallerAnswer(data=({"answers": {"gone": 1}},)))
     assert decided == Unclear("That answer was not taken: there is no pending question 'gone'.")
 
 
 @pytest.mark.parametrize(
     ("parts", "answer"),
     [
-        ((Text.of("yes"),), Answer("yes")),
-        ((Data(data=False),), Answer(None, (False,))),
-        ((Data(data=None),), Answer(None, (None,))),
-        ((), Answer()),
+        ((Text.of("yes"),), CallerAnswer("yes")),
+        ((Data(data=False),), CallerAnswer(None, (False,))),
+        ((Data(data=None),), CallerAnswer(None, (None,))),
+        ((), CallerAnswer()),
     ],
 )
-def test_an_answer_is_read_from_a_message(parts: tuple[Part, ...], answer: Answer) -> None:
+def test_an_answer_is_read_from_a_message(parts: tuple[Part, ...], answer: CallerAnswer) -> None:
     prompt = "yes" if answer.text else ""
-    assert Answer.of(Message(message_id="m", role=Role.USER, parts=parts), prompt) == answer
+    assert CallerAnswer.of(Message(message_id="m", role=Role.USER, parts=parts), prompt) == answer
 
 
 @pytest.mark.parametrize("file", [Raw(data=b"x"), Url(url="https://x")])
 def test_a_file_is_no_answer_and_not_passed_over_either(file: Part) -> None:
-    answer = Answer.of(Message(message_id="m", role=Role.USER, parts=(Text.of("5"), file)), "5")
+    answer = CallerAnswer.of(Message(message_id="m", role=Role.USER, parts=(Text.of("5"), file)), "5")
     assert decide_answer([FREE], answer) == Unclear(
         "That answer was not taken: a file is no answer here, send text or data."
     )
