@@ -154,8 +154,8 @@ def _tell_ready(ready: Ready, edge: Edge, port: int) -> None:
 
 def _end_commands() -> None:
     """Kill the agents' commands: they must not outlive an edge that ends at once."""
-    if "llamon_agent.adapters.process.child" in sys.modules:
-        from llamon_agent.adapters.process.child import kill_all
+    if "llamon_agent.adapters.process.running_command" in sys.modules:
+        from llamon_agent.adapters.process.running_command import kill_all
 
         kill_all()
 

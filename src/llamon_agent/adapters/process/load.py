@@ -1,4 +1,4 @@
-"""From a command line in the configuration to an agent; what is wrong with it comes out here, not in a run."""
+"""From a command line in the configuration to an agent. Its mistakes show here, and not first in a run."""
 
 import shutil
 from collections.abc import Mapping, Sequence

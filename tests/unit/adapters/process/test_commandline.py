@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamon_agent.adapters.process.commandline import PLACES, check_prompt, read_command_line
+from llamon_agent.adapters.process.commandline import PLACEHOLDERS, check_prompt, read_command_line
 from llamon_agent.domain.errors import AgentError, ConfigError
 
-VALUES = dict.fromkeys(PLACES, "x")
+VALUES = dict.fromkeys(PLACEHOLDERS, "x")
 
 
 def test_words_are_split_as_a_shell_does_and_nothing_else_is() -> None:

@@ -1,4 +1,4 @@
-"""A running command is heard to its end, and nothing of it is left behind."""
+"""A running command is read to its end, and no process of it remains."""
 
 import asyncio
 import errno
@@ -12,57 +12,57 @@ from pathlib import Path
 import pytest
 from tests.unit.adapters.process.commands import children, end_of, lives
 
-from llamon_agent.adapters.process.child import Child, kill_all
+from llamon_agent.adapters.process.running_command import RunningCommand, kill_all
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 IGNORES_TERM = "trap '' TERM; "
 
 
-class Heard:
-    """A child in a test, with what it said."""
+class Observed:
+    """A command in a test, with its output."""
 
     def __init__(self, script: str, *, stdin: bytes, folder: Path | None) -> None:
         self.stderr = b""
-        self.child = Child(
-            ["sh", "-c", script], stdin=stdin, environment=ENVIRONMENT, folder=folder, on_stderr=self._hear
+        self.command = RunningCommand(
+            ["sh", "-c", script], stdin=stdin, environment=ENVIRONMENT, folder=folder, on_stderr=self._keep_stderr
         )
 
-    def _hear(self, data: bytes) -> None:
+    def _keep_stderr(self, data: bytes) -> None:
         self.stderr += data
 
     async def line(self) -> str:
         """The first thing it says, which is a line."""
-        return (await self.child.read()).decode().strip()
+        return (await self.command.read()).decode().strip()
 
     async def pid(self) -> int:
         return int(await self.line())
 
     async def stdout(self) -> bytes:
         said = b""
-        while data := await self.child.read():
+        while data := await self.command.read():
             said += data
         return said
 
 
 @asynccontextmanager
-async def running(script: str, *, stdin: bytes = b"", folder: Path | None = None) -> AsyncIterator[Heard]:
+async def running(script: str, *, stdin: bytes = b"", folder: Path | None = None) -> AsyncIterator[Observed]:
     before = children()
     async with asyncio.timeout(5):
-        heard = Heard(script, stdin=stdin, folder=folder)
+        observed = Observed(script, stdin=stdin, folder=folder)
         try:
-            yield heard
+            yield observed
         finally:
-            await heard.child.stop(5)
+            await observed.command.stop(5)
         assert children() == before
 
 
 async def outcome(script: str, *, stdin: bytes = b"", folder: Path | None = None) -> tuple[bytes, bytes, int]:
-    async with running(script, stdin=stdin, folder=folder) as heard:
-        stdout = await heard.stdout()
-        await heard.child.ended()
-        code = await heard.child.stop(5)
-    return stdout, heard.stderr, code
+    async with running(script, stdin=stdin, folder=folder) as observed:
+        stdout = await observed.stdout()
+        await observed.command.ended()
+        code = await observed.command.stop(5)
+    return stdout, observed.stderr, code
 
 
 async def test_a_command_is_told_and_heard() -> None:
@@ -83,8 +83,8 @@ async def test_its_stdin_can_be_opened_by_name() -> None:
 
 
 async def test_what_it_says_is_heard_while_it_runs() -> None:
-    async with running("echo one; exec sleep 1000") as heard:
-        assert await heard.child.read() == b"one\n"
+    async with running("echo one; exec sleep 1000") as observed:
+        assert await observed.command.read() == b"one\n"
 
 
 async def test_a_megabyte_goes_through_it() -> None:
@@ -104,27 +104,27 @@ async def test_a_command_may_close_its_stdout_and_go_on(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_writes_faster_than_it_is_heard_waits() -> None:
-    async with running("head -c 5000000 /dev/zero; echo end >&2") as heard:
-        assert len(await heard.child.read()) <= 1 << 16
-        assert heard.stderr == b""
-        assert len(await heard.stdout()) > 4_900_000
+    async with running("head -c 5000000 /dev/zero; echo end >&2") as observed:
+        assert len(await observed.command.read()) <= 1 << 16
+        assert observed.stderr == b""
+        assert len(await observed.stdout()) > 4_900_000
 
 
 async def test_a_background_process_that_holds_stdout_holds_nobody_up() -> None:
-    async with running("sleep 1000 & echo $!") as heard:
-        pid = await heard.pid()
-        assert await heard.stdout() == b""
+    async with running("sleep 1000 & echo $!") as observed:
+        pid = await observed.pid()
+        assert await observed.stdout() == b""
         assert lives(pid)
-        assert await heard.child.stop(5) == 0
+        assert await observed.command.stop(5) == 0
         await end_of(pid)
 
 
 async def test_one_that_began_a_session_of_its_own_holds_nobody_up_and_lives_on() -> None:
-    async with running("setsid sh -c 'echo $$; exec sleep 1000' & wait; exit 0") as heard:
-        pid = await heard.pid()
-        os.killpg(heard.child._process.pid, signal.SIGTERM)
-        assert await heard.stdout() == b""
-        await heard.child.stop(5)
+    async with running("setsid sh -c 'echo $$; exec sleep 1000' & wait; exit 0") as observed:
+        pid = await observed.pid()
+        os.killpg(observed.command._process.pid, signal.SIGTERM)
+        assert await observed.stdout() == b""
+        await observed.command.stop(5)
     assert lives(pid)
     os.kill(pid, signal.SIGKILL)
 
@@ -135,42 +135,42 @@ async def test_a_filter_that_is_slower_than_the_command_is_heard(tmp_path: Path)
 
 
 async def test_stopping_asks_first() -> None:
-    async with running("trap 'echo bye >&2; exit 7' TERM; echo ready; while :; do sleep 0.01; done") as heard:
-        assert await heard.line() == "ready"
-        assert await heard.child.stop(5) == 7
-    assert heard.stderr.endswith(b"bye\n")
+    async with running("trap 'echo bye >&2; exit 7' TERM; echo ready; while :; do sleep 0.01; done") as observed:
+        assert await observed.line() == "ready"
+        assert await observed.command.stop(5) == 7
+    assert observed.stderr.endswith(b"bye\n")
 
 
 async def test_a_command_that_says_much_while_it_ends_is_not_held_up() -> None:
     script = "trap 'head -c 1000000 /dev/zero; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
-    async with running(script) as heard:
-        assert await heard.line() == "ready"
-        assert await heard.child.stop(5) == 7
+    async with running(script) as observed:
+        assert await observed.line() == "ready"
+        assert await observed.command.stop(5) == 7
 
 
 async def test_a_command_that_does_not_end_is_killed() -> None:
-    async with running(f"{IGNORES_TERM} echo ready; while :; do sleep 1000; done") as heard:
-        assert await heard.line() == "ready"
-        assert await heard.child.stop(0.1) == -signal.SIGKILL
+    async with running(f"{IGNORES_TERM} echo ready; while :; do sleep 1000; done") as observed:
+        assert await observed.line() == "ready"
+        assert await observed.command.stop(0.1) == -signal.SIGKILL
 
 
 async def test_what_the_command_started_ends_with_it() -> None:
     script = f"({IGNORES_TERM} echo $(sh -c 'echo $PPID'); while :; do sleep 1000; done) & wait"
-    async with running(script) as heard:
-        pid = await heard.pid()
-        assert await heard.child.stop(5) == -signal.SIGTERM
+    async with running(script) as observed:
+        pid = await observed.pid()
+        assert await observed.command.stop(5) == -signal.SIGTERM
         await end_of(pid)
 
 
 async def test_stopping_twice_is_stopping() -> None:
-    async with running("sleep 1000") as heard:
-        assert await heard.child.stop(5) == await heard.child.stop(5) == -signal.SIGTERM
+    async with running("sleep 1000") as observed:
+        assert await observed.command.stop(5) == await observed.command.stop(5) == -signal.SIGTERM
 
 
 async def test_a_stop_that_is_cancelled_kills_at_once() -> None:
-    async with running(f"{IGNORES_TERM} echo $$; while :; do sleep 1000; done") as heard:
-        pid = await heard.pid()
-        stopping = asyncio.create_task(heard.child.stop(1_000))
+    async with running(f"{IGNORES_TERM} echo $$; while :; do sleep 1000; done") as observed:
+        pid = await observed.pid()
+        stopping = asyncio.create_task(observed.command.stop(1_000))
         await asyncio.sleep(0)
         stopping.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -208,7 +208,7 @@ async def test_a_command_inherits_no_open_file(tmp_path: Path) -> None:
 async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> None:
     before = children()
     with pytest.raises(FileNotFoundError):
-        Child(["/no/such/command"], stdin=b"", environment={}, folder=None, on_stderr=print)
+        RunningCommand(["/no/such/command"], stdin=b"", environment={}, folder=None, on_stderr=print)
     assert children() == before
 
 
@@ -219,6 +219,6 @@ async def test_without_a_thread_to_watch_it_a_command_does_not_start(monkeypatch
     before = children()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(OSError, match="temporarily") as caught:
-        Child(["sleep", "1000"], stdin=b"", environment=ENVIRONMENT, folder=None, on_stderr=print)
+        RunningCommand(["sleep", "1000"], stdin=b"", environment=ENVIRONMENT, folder=None, on_stderr=print)
     assert caught.value.errno == errno.EAGAIN
     assert children() == before

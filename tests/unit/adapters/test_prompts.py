@@ -1,15 +1,54 @@
-"""History goes to an agent once per context."""
+"""What a caller's message and a host's history become for an agent that keeps its memory itself."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
 
-from llamon_agent.adapters.prompts import SeenContexts, decide_seed
+from llamon_agent.adapters.prompts import SeenContexts, decide_seed, plain_prefill, text_prompt
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import SeedOutcome
-from llamon_agent.domain.message import Message, Role, Text
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
+from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.runs.ports.agent import Turn
 
-TOLD = Message(message_id="h", role=Role.USER, parts=(Text.of("before"),))
+
+def a_message_of(*parts: Part, prompt: str = "") -> Turn:
+    message = Message(message_id="m", role=Role.USER, parts=parts)
+    return Turn(task_id="t", context_id="c", thread_id="c", session_id="c", message=message, prompt=prompt)
+
+
+def test_data_follows_the_text_a_line_each() -> None:
+    parts = (Data(data={"x": 1}), Text.of("look"), Data(data=None))
+    assert text_prompt(a_message_of(*parts, prompt="look")) == 'look\n{"x":1}\nnull'
+
+
+def test_data_alone_is_a_prompt() -> None:
+    assert text_prompt(a_message_of(Data(data=[1]))) == "[1]"
+
+
+@pytest.mark.parametrize("file", [Raw(data=b"x"), Url(url="https://example.com/x")])
+def test_a_file_does_not_vanish(file: Part) -> None:
+    with pytest.raises(AgentError, match="no files"):
+        text_prompt(a_message_of(Text.of("look"), file, prompt="look"))
+
+
+TURNS = [
+    Message(message_id="1", role=Role.USER, parts=(Text.of("one "), Text.of("and two"))),
+    Message(message_id="2", role=Role.AGENT, parts=(Text.of("three"),)),
+]
+
+
+def test_turns_become_human_and_ai_messages_in_order() -> None:
+    assert plain_prefill(TURNS) == [HumanMessage("one and two"), AIMessage("three")]
+
+
+def test_but_for_ids_it_is_what_an_edge_hands_in() -> None:
+    handed_in = [message.model_copy(update={"id": None}) for message in prefill_to_lc(TURNS)]
+    assert plain_prefill(TURNS) == handed_in
+
+
+EARLIER = Message(message_id="h", role=Role.USER, parts=(Text.of("before"),))
 
 
 def a_turn(*, received: int, usable: int, answers: bool = False) -> Turn:
@@ -18,9 +57,9 @@ def a_turn(*, received: int, usable: int, answers: bool = False) -> Turn:
         context_id="c",
         thread_id="c",
         session_id="c",
-        message=TOLD,
+        message=EARLIER,
         prompt="now",
-        prefill=(TOLD,) * usable,
+        prefill=(EARLIER,) * usable,
         history_received=received,
         answers=answers,
     )

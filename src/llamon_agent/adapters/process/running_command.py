@@ -1,16 +1,16 @@
-"""One running command, and the promise that nothing of it is left behind.
+"""One running command, and the promise that no process of it remains.
 
-The command leads a session, and so a process group, of its own: a signal to the group reaches what it started, and
-nobody else. Its pipes are read by the event loop, straight from the descriptors, so that the kernel's buffer is the
-only one and a command that writes faster than we listen waits. A thread waits for its end. That works alike on every
-event loop, and it lets the ended command stay unreaped until its group has been killed: as long as it is, nobody else
-can get its number. What rules the rest:
-1. The end of a command is its exit, not the end of its stdout, which something that it started may hold open for ever.
-   For a moment longer we listen to what is still being written; then what was in the pipe is the rest of it.
-2. What the command leaves in its group is killed. What shall outlive a run begins a session of its own.
-3. Whoever asks to stop may be cancelled while it waits; the killing and reaping happen all the same.
-4. Nobody waits for stdin: a command may read as much of it as it likes, or nothing.
-5. A process that ends at once calls `kill_all` first, as nobody would stop its commands afterwards.
+The command leads a session, and so a process group, of its own: a signal to the group reaches the processes that it
+started, and no others. The event loop reads its pipes straight from the descriptors. So the kernel's buffer is the only
+one, and a command that writes faster than we read has to wait. A thread waits for its end. That works alike on every
+event loop, and the ended command stays unreaped until its group is killed: until then its number stays taken.
+Rules:
+1. A command ends with its exit, not with the end of its stdout, which a process that it started may hold open for ever.
+   After the exit we read for a short time what others still write; then we take what is left in the pipe.
+2. What is left in the command's group is killed. A process that shall outlive the run begins a session of its own.
+3. The caller of `stop` may be cancelled while it waits; the command is killed and reaped all the same.
+4. Nothing waits for stdin: a command may read as much of it as it likes, or nothing.
+5. An edge that ends at once calls `kill_all` first, as nothing would stop its commands afterwards.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ _CHUNK_BYTES = 1 << 16
 """How much is read at once; what a pipe holds."""
 
 _LINGER_S = 0.5
-"""How long after the command's end we listen to others that hold its stdout: a filter that it piped its output into is
-still writing, a server that it left in the background never stops."""
+"""How long after the command's end we read from others that hold its stdout: a filter in its pipeline is still writing,
+a server that it left in the background never stops."""
 
 _LAST_READS = 16
-"""How many chunks of stderr are read at the end; somebody who got away may write without end."""
+"""How many chunks of stderr are read at the end; a process in another session may write without end."""
 
-_running: set["Child"] = set()
-"""The commands whose groups may still be signalled. Of the whole process, as its end is what this is for."""
+_running: set["RunningCommand"] = set()
+"""The commands whose groups may still be signalled. It is global, as `kill_all` is for the end of this process."""
 
 
 def kill_all() -> None:
-    """Kill every command that runs, without waiting for anything."""
-    for child in _running:
-        child.kill()
+    """Kill every command that runs, without waiting."""
+    for command in _running:
+        command.kill()
 
 
-class Child:
-    """A command that was started. Use `read` until it is empty, then `ended`, and `stop` in any case."""
+class RunningCommand:
+    """A command that was started. Call `read` until it gives nothing, then `ended`, and `stop` in any case."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Child:
         folder: Path | None,
         on_stderr: Callable[[bytes], None],
     ) -> None:
-        """Start it. Raises: OSError: it cannot be started; ValueError: a NUL character among what it is given."""
+        """Start it. Raises: OSError: it cannot be started; ValueError: an argument holds a NUL character."""
         self._loop = asyncio.get_running_loop()
         self._process = subprocess.Popen(
             command,
@@ -76,12 +76,12 @@ class Child:
         self._wake = asyncio.Event()
         self._exited = asyncio.Event()
         self._reaped = asyncio.Event()
-        self._over = False
+        self._reading_is_over = False
         self._may_reap = threading.Event()
         self._linger: asyncio.TimerHandle | None = None
         self._start_watching()
-        self._loop.add_reader(self._stderr.fileno(), self._hear)
-        self._loop.add_writer(self._stdin.fileno(), self._feed)
+        self._loop.add_reader(self._stderr.fileno(), self._read_stderr)
+        self._loop.add_writer(self._stdin.fileno(), self._write_stdin)
 
     def _start_watching(self) -> None:
         try:
@@ -96,7 +96,7 @@ class Child:
         while True:
             await self._readable()
             data = self._stdout.read(_CHUNK_BYTES)
-            if data is not None or self._over:
+            if data is not None or self._reading_is_over:
                 return data or b""
 
     async def ended(self) -> None:
@@ -104,7 +104,7 @@ class Child:
         await self._exited.wait()
 
     async def stop(self, kill_after_s: float) -> int:
-        """Ask the command to end, if it still runs, and see to it that everything has ended.
+        """Ask the command to end, if it still runs, and make sure that its whole group has ended.
 
         Shape: its exit code; negative: the signal that ended it.
         """
@@ -120,13 +120,13 @@ class Child:
         return self._process.returncode
 
     def kill(self) -> None:
-        """Kill the command and its group, which is not waited for."""
+        """Kill the command and its group, without waiting."""
         self._signal(signal.SIGKILL)
 
-    # --- listening ---------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     async def _readable(self) -> None:
-        if self._over:
+        if self._reading_is_over:
             return
         self._wake.clear()
         self._loop.add_reader(self._stdout.fileno(), self._wake.set)
@@ -135,7 +135,7 @@ class Child:
         finally:
             self._loop.remove_reader(self._stdout.fileno())
 
-    def _hear(self) -> None:
+    def _read_stderr(self) -> None:
         """Stderr can be read."""
         data = self._stderr.read(_CHUNK_BYTES)
         if data:
@@ -144,15 +144,15 @@ class Child:
             self._loop.remove_reader(self._stderr.fileno())
 
     def _discard(self) -> None:
-        """Stdout can be read, and nobody wants it: a command that ends must not wait to be heard."""
+        """Stdout can be read and is not needed: a command must not wait for a reader while it ends."""
         if self._stdout.read(_CHUNK_BYTES) == b"":
             self._loop.remove_reader(self._stdout.fileno())
 
-    def _feed(self) -> None:
+    def _write_stdin(self) -> None:
         """Stdin takes more of the prompt."""
         try:
             written = self._stdin.write(self._unsent)
-        except OSError:  # it closed its stdin: it does not want to know
+        except OSError:  # it closed its stdin, so it needs no more
             written = len(self._unsent)
         self._unsent = self._unsent[written or 0 :]
         if not self._unsent:
@@ -164,22 +164,22 @@ class Child:
     def _watch(self) -> None:
         """Wait for the end, in a thread of its own; reap once nothing more needs the number."""
         _await_end(self._process)
-        self._tell(self._on_exit)
+        self._call_in_loop(self._on_exit)
         self._may_reap.wait()
         self._process.wait()
-        self._tell(self._reaped.set)
+        self._call_in_loop(self._reaped.set)
 
-    def _tell(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed; nobody listens any more
+    def _call_in_loop(self, callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(callback)
 
     def _on_exit(self) -> None:
         self._exited.set()
         if not self._may_reap.is_set():
-            self._linger = self._loop.call_later(_LINGER_S, self._stop_listening)
+            self._linger = self._loop.call_later(_LINGER_S, self._stop_reading)
 
-    def _stop_listening(self) -> None:
-        self._over = True
+    def _stop_reading(self) -> None:
+        self._reading_is_over = True
         self._wake.set()
 
     def _ask_to_end(self) -> None:
@@ -187,7 +187,7 @@ class Child:
         self._signal(signal.SIGTERM)
 
     def _finish(self) -> None:
-        """Kill what is left and let go of everything; at once, and once."""
+        """Kill what is left and close the pipes. It acts once."""
         if self._may_reap.is_set():
             return
         self.kill()
@@ -215,7 +215,7 @@ class Child:
 
 
 def _pipes_of(process: subprocess.Popen[bytes]) -> tuple[FileIO, FileIO, FileIO]:
-    """Our ends of the three pipes, none of which makes anybody wait."""
+    """Our ends of the three pipes; none of them blocks."""
     pipes = tuple(cast(FileIO, pipe) for pipe in (process.stdin, process.stdout, process.stderr))
     for pipe in pipes:
         os.set_blocking(pipe.fileno(), False)
