@@ -1,4 +1,4 @@
-"""An agent that says what it was told: for smoke tests and benchmarks."""
+"""An agent that answers with the prompt: for smoke tests and benchmarks."""
 
 from collections.abc import AsyncGenerator
 
@@ -7,7 +7,7 @@ from llamon_agent.runs.ports.agent import Turn
 
 
 class EchoAgent:
-    """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
+    """Answers with the prompt, in `chunks` deltas of about one size, or in as many as the prompt has characters."""
 
     survives_restart = False
 
@@ -15,7 +15,7 @@ class EchoAgent:
         self._chunks = chunks
 
     async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
-        """Say the prompt again. See runs.ports.Agent."""
+        """See runs.ports.Agent."""
         received, prompt = turn.history_received, turn.prompt
         yield Started(history=SeedOutcome(seeded=0, skipped=received, reason=NOT_SUPPORTED) if received else None)
         chunks = min(self._chunks, len(prompt))
@@ -24,7 +24,7 @@ class EchoAgent:
         yield Complete()
 
     async def close_turn(self, thread_id: str) -> None:
-        """It never pauses, and leaves nothing behind."""
+        """It never pauses, so there is nothing to close."""
 
     async def delete_thread(self, thread_id: str) -> None:
         """It remembers nothing."""

@@ -1,14 +1,16 @@
-"""Hands a host's history to an agent whose memory, if it has any, is its own affair: once per context.
+"""What an agent that keeps its memory itself gets of a turn: the caller's message as text, and the host's history once.
 
-An edge cannot look into that memory. It takes a context for new when this process has not seen it, which needs no
-record: an agent object begins empty with the process, and a command is told what the host remembers once more after a
-restart.
+An edge cannot look into such a memory. It takes a context for new if this process has not seen it. No record is needed:
+an agent object begins empty with the process, and a command gets the host's history once more after a restart.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     COLD_START,
     NO_USABLE_TURNS,
@@ -17,22 +19,24 @@ from llamon_agent.domain.events import (
     THREAD_NOT_EMPTY,
     SeedOutcome,
 )
-from llamon_agent.domain.message import Message, Role, texts
+from llamon_agent.domain.message import Data, Message, Raw, Role, Url, texts
 from llamon_agent.runs.ports.agent import Turn
 
-if TYPE_CHECKING:  # an agent that uses none of it must not load it
+if TYPE_CHECKING:  # agents without LangChain must not load it
     from langchain_core.messages import BaseMessage
-import msgspec
 
-from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.message import Data, Raw, Url
+PrefillToLc = Callable[[Sequence[Message]], "list[BaseMessage]"]
+"""From the host's past messages to LangChain's, in order. An edge hands in the one of its reading of histories, which
+adapters may not import."""
+
+MAX_SEEN_CONTEXTS = 100_000
+"""How many contexts are remembered; after so many others a silent one counts as new again."""
 
 
-# MERGED-DOC: What a caller's message is to an agent that takes nothing but text.
 def text_prompt(turn: Turn) -> str:
-    """The message's text, and behind it its data, a line of JSON each.
+    """The message's text, and after it the message's data, one line of JSON each.
 
-    Raises: AgentError: the message holds a file, which must not vanish in silence.
+    Raises: AgentError: the message holds a file, which must not be lost unnoticed.
     """
     if any(isinstance(part, Raw | Url) for part in turn.message.parts):
         raise AgentError("This agent takes text and data, but no files.")
@@ -40,39 +44,23 @@ def text_prompt(turn: Turn) -> str:
     return "\n".join([turn.prompt, *data] if turn.prompt else data)
 
 
-# MERGED-DOC: How a host's past messages become LangChain's.
-#
-# An edge hands its adapters the mapping that belongs to the reading of histories, as this ring may not import that one.
-# Who makes an agent in a program of their own needs none of it: `plain_prefill` is what it comes to.
-#
-PrefillToLc = Callable[[Sequence[Message]], "list[BaseMessage]"]
-"""From the host's past messages to LangChain's, in order."""
-
-
 def plain_prefill(turns: Sequence[Message]) -> "list[BaseMessage]":
-    """The turns' texts as messages without ids; whoever seeds them gives them their own."""
+    """The turns' texts as messages without ids: a `PrefillToLc` for agents that are used without an edge."""
     from langchain_core.messages import AIMessage, HumanMessage
 
     kinds = {Role.USER: HumanMessage, Role.AGENT: AIMessage}
     return [kinds[turn.role](content="".join(texts(turn.parts))) for turn in turns]
 
 
-MAX_SEEN_CONTEXTS = 100_000
-"""How many contexts are remembered; one that was silent while so many others spoke counts as new again."""
-
-
 class SeenContexts:
-    """The threads that have taken a turn, the last ones of them.
-
-    The run service lets one turn of a context run at a time, so between asking and taking nobody else comes.
-    """
+    """The threads that have taken a turn, the last ones of them."""
 
     def __init__(self, limit: int = MAX_SEEN_CONTEXTS) -> None:
         self._limit = limit
         self._threads: OrderedDict[str, None] = OrderedDict()
 
     def take(self, thread_id: str) -> bool:
-        """Whether this is the thread's first turn; from now on it has taken one, however that ends."""
+        """Whether this is the thread's first turn. From now on it has taken one, however that ends."""
         first = thread_id not in self._threads
         self._threads[thread_id] = None
         self._threads.move_to_end(thread_id)
@@ -86,7 +74,7 @@ class SeenContexts:
 
 
 def decide_seed(turn: Turn, *, first: bool, supported: bool) -> SeedOutcome | None:
-    """Whether the turn's history goes to the agent, and why; None when no history came.
+    """Whether the turn's history goes to the agent, and why; None if no history came.
 
     Shape: either all of `turn.prefill` is seeded or nothing is.
     """

@@ -1,18 +1,18 @@
-"""Work of agents in threads of the machine, which nothing can stop: a run that is stopped waits for it.
+"""Work of agents in threads, which nothing can stop: a run that is stopped waits for its work.
 
-Theory. What async code lets a thread do goes to its loop's default executor: `asyncio.to_thread`, and LangChain's
-`run_in_executor`, and with it every node and tool of a graph that is not async. To cancel the coroutine that waits for
-such a step ends the waiting; the step goes on. So the loop is given an executor that knows whose step each is, by a
+Theory. Async code hands work to threads by its loop's default executor: `asyncio.to_thread` does, and LangChain's
+`run_in_executor`, and so every node and tool of a graph that is not async. If the coroutine that waits for such a job
+is cancelled, the waiting ends, but the job goes on. So the loop gets an executor that knows the run of each job, by a
 context variable that tasks hand on to the tasks they start.
 
 Rules:
-- A run that is stopped begins no further step, and ends when those have ended that it has begun. How long that may take
-  is for whoever stops it to say.
-- A run that ends by itself waits for nothing: it chose to leave a step alone.
-- As many steps are under way at once as an executor of Python's own would allow. One that nobody waits for any more
-  gives its place away, so that those that hang hold up nobody, as long as they are no more than `MAX_ABANDONED`.
-- What belongs to no run, such as looking up a host's address, has threads of its own.
-- The threads of steps are daemons: one that hangs does not keep a process that is done.
+- A run that is stopped starts no further job, and ends when the jobs that it started have ended. The caller that stops
+  it decides how long that may take.
+- A run that ends by itself waits for nothing: it chose to leave a job alone.
+- As many jobs run at once as in an executor of Python's own. A job that is no longer waited for does not count, so that
+  jobs that hang block no others, as long as there are at most `MAX_ABANDONED` of them.
+- Work that belongs to no run, such as looking up a host's address, has threads of its own.
+- The threads of jobs are daemons: one that hangs does not keep the process alive.
 """
 
 import asyncio
@@ -29,74 +29,74 @@ from weakref import WeakSet
 T = TypeVar("T")
 
 MAX_WORKERS = min(32, (os.cpu_count() or 1) + 4)
-"""How many steps are under way at once. Source: the default of ThreadPoolExecutor, which graphs are used to."""
+"""How many jobs run at once. Source: the default of ThreadPoolExecutor, which graphs are used to."""
 
 MAX_ABANDONED = 256
-"""How many steps that nobody waits for have threads beside the places; one that sleeps costs some tens of kilobytes."""
+"""How many abandoned jobs may have threads in addition; one that sleeps costs some tens of kilobytes."""
 
 
 async def joining(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
-    """The same work; but stopped, by closing or cancelling, it ends only when its steps have ended."""
+    """The same work; but when it is stopped, by closing or cancelling, it first waits for the jobs that it started."""
     _install_executor(asyncio.get_running_loop())
-    steps = WorkerScope()
-    callers = steps.enter()  # a generator runs in the context of who asks it, which is not to be left changed
+    scope = WorkerScope()
+    callers = scope.enter()  # a generator runs in its caller's context, which must not stay changed
     try:
         async for item in work:
             _current.set(callers)
             yield item
-            callers = steps.enter()
+            callers = scope.enter()
     except BaseException as exc:
         if _is_stop(exc):
-            _current.set(steps)
+            _current.set(scope)
             try:
                 await work.aclose()
             finally:
-                await steps.end()
+                await scope.end()
         raise
     finally:
         _current.set(callers)
 
 
 def _is_stop(exc: BaseException) -> bool:
-    """Whether the work is stopped from outside, whatever the agent's code made of it."""
+    """Whether the work is stopped from outside, whichever error the agent's code makes of that."""
     task = asyncio.current_task()
     is_cancelled = task is not None and task.cancelling() > 0
     return is_cancelled or isinstance(exc, asyncio.CancelledError | GeneratorExit)
 
 
 class WorkerScope:
-    """What one run does in threads."""
+    """The jobs of one run."""
 
     def __init__(self) -> None:
-        self._under_way: set[Future[Any]] = set()
+        self._jobs: set[Future[Any]] = set()
         self._ended = False
 
     def enter(self) -> "WorkerScope | None":
-        """Let what runs now, and what it starts, belong to this run; what it belonged to before."""
+        """Let the code that runs now, and the tasks it starts, belong to this run. Shape: the scope of before."""
         before = _current.get()
         _current.set(self)
         return before
 
-    def begin(self, step: "_Job") -> None:
-        """Take note of a step. Raises: RuntimeError, as every executor that is shut down: the run was stopped."""
+    def add(self, job: "_Job") -> None:
+        """Count a job as this run's. Raises: RuntimeError, like an executor that is shut down: the run was stopped."""
         if self._ended:
-            raise RuntimeError("the run was stopped and begins nothing more")
-        self._under_way.add(step)
-        step.add_done_callback(self._under_way.discard)
+            raise RuntimeError("the run was stopped and starts nothing more")
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
 
     async def end(self) -> None:
-        """Begin no further step, and wait for those that were begun."""
+        """Start no further job, and wait for those that were started."""
         self._ended = True
-        begun = [asyncio.wrap_future(step) for step in tuple(self._under_way) if not step.cancel()]
-        await asyncio.gather(*begun, return_exceptions=True)
+        running = [asyncio.wrap_future(job) for job in tuple(self._jobs) if not job.cancel()]
+        await asyncio.gather(*running, return_exceptions=True)
 
 
-_current: ContextVar[WorkerScope | None] = ContextVar("llamon_agent_steps", default=None)
-"""The run that the code which runs now belongs to."""
+_current: ContextVar[WorkerScope | None] = ContextVar("llamon_agent_workers", default=None)
+"""The run of the code that runs now."""
 
 
 class _Job(Future[Any]):
-    """One piece of work, done in a thread of the pool."""
+    """One piece of work for a thread of the pool."""
 
     def __init__(self, pool: "_Pool", work: Callable[[], Any]) -> None:
         super().__init__()
@@ -105,27 +105,27 @@ class _Job(Future[Any]):
         self._is_abandoned = False
 
     def cancel(self) -> bool:
-        """Nobody waits for it any more; whether it has not begun, and now never will."""
+        """Abandon it. Shape: whether it has not started, and now never will."""
         cancelled = super().cancel()
         if self.running() and not self._is_abandoned:
             self._is_abandoned = True
             self._pool.replace(self)
         return cancelled
 
-    def do(self) -> None:
+    def run(self) -> None:
         if not self.set_running_or_notify_cancel():
             return
         try:
             result = self._work()
         except BaseException as exc:  # noqa: BLE001 -- raised again where it is waited for
             self.set_exception(exc)
-            del self  # or the error would hold it, by this frame, and it the error
+            del self  # else the error holds the job, by this frame, and the job holds the error
         else:
             self.set_result(result)
 
 
 class _Pool:
-    """Threads that do steps, in the order in which they came."""
+    """Threads that run jobs, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -135,26 +135,26 @@ class _Pool:
         self._idle = 0
         self._closed = False
 
-    def add(self, step: _Job) -> None:
-        """Let a thread do the step as soon as there is a place."""
+    def add(self, job: _Job) -> None:
+        """Run the job as soon as there is a worker for it."""
         with self._changed:
-            self._waiting.append(step)
+            self._waiting.append(job)
             self._staff()
 
-    def replace(self, step: _Job) -> None:
-        """Give the place of a step that is under way to another one, as far as there may be more threads."""
+    def replace(self, job: _Job) -> None:
+        """Let another worker take the place of an abandoned job's, as far as there may be more threads."""
         with self._changed:
             self._abandoned += 1
             self._staff()
-        step.add_done_callback(self._came_back)
+        job.add_done_callback(self._came_back)
 
     def close(self) -> None:
-        """Let the threads go home; what waits is not done any more."""
+        """End the idle threads; the jobs that wait are not run any more."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def _came_back(self, _step: Future[Any]) -> None:
+    def _came_back(self, _job: Future[Any]) -> None:
         with self._changed:
             self._abandoned -= 1
 
@@ -162,19 +162,19 @@ class _Pool:
         if self._idle >= len(self._waiting):
             self._changed.notify()
         elif self._workers < self._most():
-            threading.Thread(target=self._work, name="llamon-agent-step", daemon=True).start()
+            threading.Thread(target=self._work, name="llamon-agent-worker", daemon=True).start()
             self._workers += 1
 
     def _most(self) -> int:
         return MAX_WORKERS + min(self._abandoned, MAX_ABANDONED)
 
     def _work(self) -> None:
-        while (step := self._next()) is not None:
-            step.do()
-            del step  # an idle thread holds nothing of anybody's
+        while (job := self._next()) is not None:
+            job.run()
+            del job  # an idle thread must not keep anything alive
 
     def _next(self) -> _Job | None:
-        """The next step; None for a thread that is not needed any more."""
+        """The next job; None for a thread that is not needed any more."""
         with self._changed:
             self._idle += 1
             self._changed.wait_for(lambda: self._waiting or self._is_superfluous())
@@ -189,20 +189,20 @@ class _Pool:
 
 
 class _Executor(ThreadPoolExecutor):
-    """A loop's default executor that does the steps of runs in a pool of their own, and the rest as Python does."""
+    """A loop's default executor: the jobs of runs go to a pool of their own, the rest is done as Python does it."""
 
     def __init__(self) -> None:
         super().__init__(thread_name_prefix="asyncio")
         self._pool = _Pool()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        steps = _current.get()
-        if steps is None:
+        scope = _current.get()
+        if scope is None:
             return super().submit(fn, *args, **kwargs)
-        step = _Job(self._pool, partial(fn, *args, **kwargs))
-        steps.begin(step)
-        self._pool.add(step)
-        return step
+        job = _Job(self._pool, partial(fn, *args, **kwargs))
+        scope.add(job)
+        self._pool.add(job)
+        return job
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._pool.close()
@@ -210,7 +210,7 @@ class _Executor(ThreadPoolExecutor):
 
 
 _installed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-"""The loops whose executor is ours. asyncio does not tell which one a loop has."""
+"""The loops whose executor is ours. asyncio does not say which one a loop has."""
 
 
 def _install_executor(loop: asyncio.AbstractEventLoop) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import uvloop
 
-from llamon_agent.adapters import worker_threads as steps
+from llamon_agent.adapters import worker_threads
 from llamon_agent.adapters.worker_threads import joining
 
 
@@ -75,8 +75,8 @@ async def stopped(run: asyncio.Task[list[object]]) -> None:
 
 
 @pytest.fixture
-def one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MAX_WORKERS", 1)
+def one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_threads, "MAX_WORKERS", 1)
 
 
 async def test_work_in_threads_gives_what_it_gives() -> None:
@@ -242,11 +242,11 @@ async def test_between_two_items_the_caller_is_in_no_run() -> None:
 
 async def test_what_belongs_to_no_run_has_threads_of_its_own() -> None:
     (own,) = await given(stepping(lambda: threading.current_thread().name))
-    assert own == "llamon-agent-step"
+    assert own == "llamon-agent-worker"
     assert (await asyncio.to_thread(lambda: threading.current_thread().name)).startswith("asyncio")
 
 
-@pytest.mark.usefixtures("one_place")
+@pytest.mark.usefixtures("one_worker")
 async def test_steps_wait_for_a_place_in_their_order() -> None:
     first, order = Hold(), list[int]()
     run = await begun(first)
@@ -260,13 +260,13 @@ async def test_steps_wait_for_a_place_in_their_order() -> None:
     assert order == [0, 1, 2]
 
 
-@pytest.mark.usefixtures("one_place")
+@pytest.mark.usefixtures("one_worker")
 async def test_a_thread_is_used_again() -> None:
     names = await given(stepping(threading.get_ident, threading.get_ident, threading.get_ident))
     assert len(set(names)) == 1
 
 
-@pytest.mark.usefixtures("one_place")
+@pytest.mark.usefixtures("one_worker")
 async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() -> None:
     first, second = Hold(), Hold()
     run = await begun(first)
@@ -280,7 +280,7 @@ async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() 
     assert not second.entered.is_set()
 
 
-@pytest.mark.usefixtures("one_place")
+@pytest.mark.usefixtures("one_worker")
 async def test_a_step_that_waits_for_a_place_is_not_begun_though_a_task_of_its_stopped_run_waits_for_it() -> None:
     first, second = Hold(), Hold()
     run = await begun(first)
@@ -312,8 +312,8 @@ async def test_of_two_steps_at_once_the_second_does_not_wait_for_the_thread_that
     await asyncio.gather(*runs)
 
 
-@pytest.mark.usefixtures("one_place")
-async def test_a_step_that_nobody_waits_for_gives_its_one_place_away_until_it_ends() -> None:
+@pytest.mark.usefixtures("one_worker")
+async def test_a_step_that_nobody_waits_for_gives_its_one_worker_away_until_it_ends() -> None:
     hanging = Hold()
     run = await begun(hanging)
     behind, last = Hold(), Hold()
@@ -332,9 +332,9 @@ async def test_a_step_that_nobody_waits_for_gives_its_one_place_away_until_it_en
     assert await asyncio.gather(*runs) == [["done"], ["done"]]
 
 
-@pytest.mark.usefixtures("one_place")
+@pytest.mark.usefixtures("one_worker")
 async def test_so_many_steps_give_their_place_away_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MAX_ABANDONED", 2)
+    monkeypatch.setattr(worker_threads, "MAX_ABANDONED", 2)
     holds = [Hold(), Hold(), Hold()]
     for hold in holds:
         (await begun(hold)).cancel()

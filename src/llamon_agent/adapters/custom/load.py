@@ -13,7 +13,7 @@ from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 
 _GRAPHS = {("langgraph.pregel.main", "Pregel"), ("langgraph.graph.state", "StateGraph")}
-"""By name, as an edge without graphs never loads LangGraph."""
+"""By name, as an edge without graphs does not load LangGraph."""
 
 
 async def load_custom(spec: str, *, prefill_to_lc: PrefillToLc) -> CustomAgent:
@@ -27,7 +27,7 @@ async def load_custom(spec: str, *, prefill_to_lc: PrefillToLc) -> CustomAgent:
     fits_not = f"The target {spec!r} does not fit."
     if _is_factory(target):
         target = await _make(spec, target)
-        fits_not = f"The target {spec!r} was called as a factory, and what it gave does not fit."
+        fits_not = f"The target {spec!r} was called as a factory, and what it returned does not fit."
     if _is_graph(target):
         raise ConfigError(f"The target {spec!r} is a LangGraph graph: serve it with the langgraph adapter.")
     try:

@@ -1,13 +1,13 @@
-"""Calls an agent's function, whatever kind it is, and streams what it gives.
+"""Calls an agent's function, whatever kind it is, and streams what it returns or yields.
 
-Async functions run on the event loop. All others run in a thread of their own, with the caller's context variables: not
-in the loop's pool, where a few calls that hang would starve everyone, and which Python waits for when it exits.
+Async functions run on the event loop. All others run in a thread of their own, with the caller's context variables. The
+loop's pool will not do: a few calls that hang would block all others, and Python waits for it at exit.
 
 Rules of the thread:
-- It and the loop take turns: the function goes on only when its last chunk is used up. So an agent that asks and is not
-  answered yet does not go on behind its question.
-- A thread cannot be stopped. A turn that is cancelled ends when its function has come to its next chunk or to its end,
-  and the function does not go on behind that. A second cancel leaves the thread behind: what it says is not heard.
+- It and the loop take turns: the function goes on only when its last chunk is used. So an agent that asks a question
+  does not go on before it is answered.
+- A thread cannot be stopped. A call that is cancelled ends when its function comes to its next chunk or to its end, and
+  the function does not go on after that. A second cancel does not wait for the thread, and its output is ignored.
 """
 
 import asyncio
@@ -22,26 +22,14 @@ from llamon_agent.adapters.custom.results import Chunk, Output, Result
 
 
 def runs_on_loop(function: Callable[..., object]) -> bool:
-    """Whether calling the function never blocks, because its work is async."""
-    candidates = (function, type(function).__call__)  # the latter for an object that can be called
+    """Whether a call of the function never blocks, because its work is async."""
+    candidates = (function, type(function).__call__)  # the latter for callable objects
     return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in candidates)
 
 
-async def outputs_of(call: Callable[[], object], *, on_loop: bool) -> AsyncGenerator[Output]:
-    """Make a call and give its chunks or its one result. Closing it stops the work, as far as it can be stopped."""
-    if on_loop:
-        async with aclosing(_unfold(call())) as unfolded:
-            async for output in unfolded:
-                yield output
-        return
-    async with aclosing(_in_thread(call)) as made:
-        async for output in made:
-            if isinstance(output, Chunk):
-                yield output
-                continue
-            async with aclosing(_unfold(output.value)) as unfolded:  # a plain function may return async work
-                async for inner in unfolded:
-                    yield inner
+def outputs_of(call: Callable[[], object], *, on_loop: bool) -> AsyncGenerator[Output]:
+    """Make a call and give its chunks or its one result. Closing stops the work, as far as it can be stopped."""
+    return _unfold(call()) if on_loop else _in_thread(call)
 
 
 async def _unfold(made: Any) -> AsyncGenerator[Output]:
@@ -64,15 +52,20 @@ async def _unfold(made: Any) -> AsyncGenerator[Output]:
 
 
 async def _in_thread(call: Callable[[], object]) -> AsyncGenerator[Output]:
-    turn = _ThreadTurn(call)
+    thread = _CallingThread(call)
     try:
-        while (output := await turn.next_output()) is not None:
-            yield output
+        while (output := await thread.next_output()) is not None:
+            if isinstance(output, Chunk):
+                yield output
+                continue
+            async with aclosing(_unfold(output.value)) as outputs:  # a plain function may return async work
+                async for inner in outputs:
+                    yield inner
     finally:
-        await turn.leave()
+        await thread.close()
 
 
-class _ThreadTurn:
+class _CallingThread:
     """A call that runs in its own thread and hands its outputs over one at a time."""
 
     def __init__(self, call: Callable[[], object]) -> None:
@@ -80,7 +73,7 @@ class _ThreadTurn:
         self._loop = asyncio.get_running_loop()
         self._outputs: asyncio.Queue[Output | BaseException | None] = asyncio.Queue()
         self._wanted = threading.Semaphore(0)
-        self._left = threading.Event()
+        self._closed = threading.Event()
         self._ended = asyncio.Event()
         threading.Thread(target=copy_context().run, args=(self._work,), name="llamon-agent-call", daemon=True).start()
 
@@ -92,36 +85,36 @@ class _ThreadTurn:
             raise output
         return output
 
-    async def leave(self) -> None:
-        """Want nothing more, and wait until the thread has gone home."""
-        self._want_nothing()
+    async def close(self) -> None:
+        """Take nothing more, and wait until the thread has ended."""
+        self._refuse_more()
         await self._ended.wait()
 
-    def _want_nothing(self) -> None:
-        self._left.set()
+    def _refuse_more(self) -> None:
+        self._closed.set()
         self._wanted.release()
 
     def _work(self) -> None:
         try:
             self._wanted.acquire()
-            if not self._left.is_set():
+            if not self._closed.is_set():
                 self._hand_over_all(self._call())
             last = None
-        except BaseException as exc:  # noqa: BLE001 -- raised again on the other side, by next_output
+        except BaseException as exc:  # noqa: BLE001 -- raised again on the loop, by next_output
             last = exc
-        self._tell(self._end, last)
+        self._in_loop(self._end, last)
 
     def _hand_over_all(self, made: object) -> None:
         if not isinstance(made, Iterator):
-            self._tell(self._outputs.put_nowait, Result(made))
+            self._in_loop(self._outputs.put_nowait, Result(made))
             return
         try:
-            if self._left.is_set():
+            if self._closed.is_set():
                 return
             for value in made:
-                self._tell(self._outputs.put_nowait, Chunk(value))
+                self._in_loop(self._outputs.put_nowait, Chunk(value))
                 self._wanted.acquire()
-                if self._left.is_set():
+                if self._closed.is_set():
                     return
         finally:
             if isinstance(made, Generator):
@@ -131,9 +124,9 @@ class _ThreadTurn:
         self._outputs.put_nowait(last)
         self._ended.set()
 
-    def _tell(self, how: Callable[[Any], None], what: Output | BaseException | None) -> None:
-        """Say something to the loop, from the thread."""
+    def _in_loop(self, function: Callable[[Any], None], argument: Output | BaseException | None) -> None:
+        """Call a function on the loop, from the thread."""
         try:
-            self._loop.call_soon_threadsafe(how, what)
-        except RuntimeError:  # the loop is closed; nobody listens any more
-            self._want_nothing()
+            self._loop.call_soon_threadsafe(function, argument)
+        except RuntimeError:  # the loop is closed
+            self._refuse_more()

@@ -1,11 +1,12 @@
-"""What a custom agent gives back, as run events.
+"""What a custom agent returns or yields, as run events.
 
-The vocabulary of a chunk or a result:
-- text: a string; anything with a `content` (LangChain messages), as text or as content blocks, of which only those of
-  text count, so that thoughts stay inside; a mapping with `content`, `output`, or `messages`, whose last one counts;
+A chunk or a result may be:
+- text: a string; an object with a `content` (LangChain messages), which is text or content blocks, of which only those
+  of text count, so that reasoning stays inside; a mapping with `content`, `output`, or `messages`, of which the last
+  one counts;
 - an event: a run event of the domain, or a mapping with the one key `delta`, `progress`, `artifact`, `interrupt`,
-  `auth`, `reply` or `reject`; the words of artifacts and of replies that are no text are in `adapters/artifacts.py`;
-- None says nothing; any other value is data, and becomes an artifact.
+  `auth`, `reply` or `reject`; `adapters/artifacts.py` has the form of artifacts and of replies that are not text;
+- None, which is ignored; any other value is data, and becomes an artifact.
 """
 
 from collections.abc import Mapping
@@ -33,13 +34,13 @@ from llamon_agent.runs.ports.run import NewId
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """One of the values of an agent that streams."""
+    """One of the values that an agent yields."""
 
     value: Any
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The one value of an agent that returns."""
+    """The one value that an agent returns."""
 
     value: Any
 
@@ -48,27 +49,27 @@ Output = Chunk | Result
 
 
 def event_of(output: Output, *, new_id: NewId) -> AgentEvent | None:
-    """What an output says; None if nothing.
+    """The event of an output; None if it has none.
 
-    Shape:  new_id names the artifact or the question that may come of it; most outputs need none.
-    Raises: AgentError: a value that is not JSON and no other thing we know, or an artifact that is not valid.
+    Shape:  new_id names an artifact or a question; most outputs need no id.
+    Raises: AgentError: the value is not JSON and has no other known form, or an artifact is not valid.
     """
     value = output.value
-    if value is None or isinstance(value, Started):  # that a turn has started is not the agent's to say
+    if value is None or isinstance(value, Started):  # we have said that the turn has started
         return None
     if isinstance(value, AgentEvent):
         return _checked_event(value)
     if (event := _event_of_mapping(value, new_id)) is not None:
         return event
     if (text := _text_of(value)) is not None:
-        return _said(text, whole=isinstance(output, Result))
+        return _text_event(text, whole=isinstance(output, Result))
     return ArtifactMade(artifact=Artifact(artifact_id=new_id(), parts=(Data(data=json_of(value)),)))
 
 
 def _checked_event(event: AgentEvent) -> AgentEvent:
-    """An event that the agent's own code has made. Texts are made plain where they become the task's.
+    """An event that the agent's own code has made. Its texts are cleaned where they become the task's.
 
-    Raises: AgentError: it holds what cannot be sent.
+    Raises: AgentError: it holds a value that cannot be sent.
     """
     match event:
         case Delta(text=str()) | Progress(text=str()) | Complete(text=str() | None) | Rejected(public=str()):
@@ -82,10 +83,10 @@ def _checked_event(event: AgentEvent) -> AgentEvent:
     raise AgentError("The agent made an event without a text.")
 
 
-def _said(text: str, *, whole: bool) -> AgentEvent | None:
+def _text_event(text: str, *, whole: bool) -> AgentEvent | None:
     if whole:
         return Complete(text=text)
-    return Delta(text=text) if text else None  # models stream empty chunks around tool calls and thoughts
+    return Delta(text=text) if text else None  # models stream empty chunks around tool calls and reasoning
 
 
 def _event_of_mapping(value: object, new_id: NewId) -> AgentEvent | None:
@@ -100,16 +101,16 @@ def _event_of_mapping(value: object, new_id: NewId) -> AgentEvent | None:
             return Interrupt.of(json_of(asked), new_id(), auth=True)
         case {"artifact": made, **rest} if not rest:
             return read_artifact(made, new_id=new_id())
-        case {"reply": said, **rest} if not rest:
-            return _reply_of(said)
+        case {"reply": reply, **rest} if not rest:
+            return _reply_of(reply)
         case {"reject": str(reason), **rest} if not rest:
             return Rejected(public=reason)
     return None
 
 
-def _reply_of(said: object) -> Reply:
-    text = _text_of(said)
-    return read_reply(said) if text is None else Reply(parts=(Text.of(sound(text)),))
+def _reply_of(value: object) -> Reply:
+    text = _text_of(value)
+    return read_reply(value) if text is None else Reply(parts=(Text.of(sound(text)),))
 
 
 def _text_of(value: object) -> str | None:

@@ -98,7 +98,7 @@ def _compiled(target: str, made: Any) -> Graph:
         return made
     if not isinstance(made, StateGraph):
         raise ConfigError(
-            f"The target {target!r} was called as a factory, and what it gave, of type {type(made).__name__}, "
+            f"The target {target!r} was called as a factory, and what it returned, of type {type(made).__name__}, "
             f"{_NOT_A_GRAPH}. {_OTHERS}"
         )
     try:

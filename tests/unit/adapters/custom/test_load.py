@@ -92,7 +92,7 @@ async def test_every_kind_of_target_becomes_an_agent(name: str) -> None:
         ("NeedsMore", "was called as a factory, without arguments, and failed: TypeError at "),
         ("fails", "failed: ValueError at {file}:34."),
         ("exits", "failed: SystemExit at {file}:37."),
-        ("makes_nothing", "was called as a factory, and what it gave does not fit. It is of type NoneType"),
+        ("makes_nothing", "was called as a factory, and what it returned does not fit. It is of type NoneType"),
         ("demanding", "requires 'temperature'"),
         ("number", "does not fit. It is of type int"),
         ("builder", "is a LangGraph graph: serve it with the langgraph adapter"),
