@@ -17,7 +17,7 @@ from tests.model_server import answer, model_server
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, plain, streaming
 from tests.unit.inbound.a2a.edges import call, edge, frames_of, response_of, results_of
 
-from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.state import content_of
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url

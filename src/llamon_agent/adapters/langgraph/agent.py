@@ -1,7 +1,7 @@
 """A LangGraph graph as an agent: one turn in, run events out.
 
-Every call goes one way: read the thread, decide what the turn means for it, run the graph or not, and read the thread
-again, because only what is saved says whether the run is done or waits. The object holds no state of any run.
+Every call does the same: read the thread, decide what the turn means for it, run the graph or not, and read the thread
+again, because only the saved state shows whether the run is done or waits. The object holds no state of any run.
 """
 
 import asyncio
@@ -20,18 +20,16 @@ from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
-from llamon_agent.adapters.langgraph.checkpoints.unsaved_graphs import let_graphs_save_nothing
-from llamon_agent.adapters.langgraph.checkpoints.whole_writes import save_whole_writes_only
-from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
 from llamon_agent.adapters.langgraph.context import context_for
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
+from llamon_agent.adapters.langgraph.messages import with_tool_results
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
-from llamon_agent.adapters.langgraph.state import STRUCTURED, GraphResult, StateMapping, result_of_run
+from llamon_agent.adapters.langgraph.state import STRUCTURED, GraphResult, StateMapping, content_of, result_of_run
 from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
-from llamon_agent.adapters.langgraph.tool_history import with_tool_results
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
@@ -45,9 +43,11 @@ _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
 
+Plan = RunGraph | Respond | AlreadyDone
+
 
 class _Unfinished(Exception):
-    """The stream ended, nothing waits for an answer, and yet nodes are next."""
+    """The stream ended, no question is pending, and yet nodes are next."""
 
 
 class _NoMemory(Exception):
@@ -57,8 +57,8 @@ class _NoMemory(Exception):
 class LangGraphAgent:
     """Drives one graph for all its threads. Shared by all runs.
 
-    One run per thread at a time: the run service holds a lock per context around `run`; whoever calls the other methods
-    directly does the same, or two first turns at once seed twice and lose one.
+    One run per thread at a time: the run service holds a lock per context around `run`. Callers of the other methods
+    must do the same, or two first turns at once seed twice and one is lost.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LangGraphAgent:
     ) -> None:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
-        let_graphs_save_nothing()
+        allow_unsaved_graphs()
         self._graph = graph
         self._context = context_for(graph)
         self._prefill_to_lc = prefill_to_lc
@@ -80,7 +80,7 @@ class LangGraphAgent:
 
     @property
     def graph(self) -> Graph:
-        """What it drives."""
+        """The graph that it drives."""
         return self._graph
 
     @property
@@ -99,12 +99,11 @@ class LangGraphAgent:
             answer=CallerAnswer.of(turn.message, turn.prompt) if turn.answers else None,
             answer_id=turn.answer_id,
         )
-        config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
-        thread = self._thread(config)
-        return self._take(thread, call) if turn.attempt == 1 else self._take_again(thread, call, turn)
+        thread = self._thread(thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id))
+        return self._events(thread, call, None if turn.attempt == 1 else turn)
 
     async def close_turn(self, thread_id: str) -> None:
-        """Put a thread right that nobody goes on with. See runs.ports.Agent."""
+        """Repair a thread whose turn will not go on. See runs.ports.Agent."""
         with _agent_errors():
             await self._thread(thread_config(thread_id)).repair()
 
@@ -127,8 +126,8 @@ class LangGraphAgent:
     ) -> AsyncIterator[str]:
         """The answer to a prompt, piece by piece.
 
-        Shape:  the pieces joined are what the graph said; where it began anew (text before a tool call, say), an empty
-                line is between, and an answer that was not streamed, or not so, comes whole at the end.
+        Shape:  the joined pieces are the graph's text. Where it began anew (after a tool call, say), an empty line is
+                between; an answer that was not streamed, or streamed differently, comes whole at the end.
         Raises: AgentError, also if the graph asks for input.
         """
         said = ""
@@ -152,11 +151,11 @@ class LangGraphAgent:
         prefill_messages: Sequence[BaseMessage] | None = None,
         resume: Any = msgspec.UNSET,
     ) -> str | Interrupt:
-        """The whole answer, or the questions that the graph waits with.
+        """The whole answer, or the questions that the graph asks.
 
-        Shape:  resume answers the questions of an earlier call, as text or as data, and the prompt is not looked at:
+        Shape:  resume answers the questions of an earlier call, as text or as data, and the prompt is ignored:
                 {"answers": {id: value}} where there are several. An answer that does not fit gives the Interrupt again.
-        Raises: AgentError, also if nothing waits for an answer.
+        Raises: AgentError, also if no question is pending.
         """
         said = ""
         async with aclosing(self._prompted(prompt, thread_id, prefill_messages, resume)) as events:
@@ -179,19 +178,20 @@ class LangGraphAgent:
         seeds = prefill or ()
         new_id = random_id()
         call = GraphCall(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
-        return self._mended(self._thread(thread_config(thread_id)), call)
+        thread = self._thread(thread_config(thread_id))
+        return self._repairing(thread, self._events(thread, call))
 
     def _thread(self, config: RunnableConfig) -> Thread:
         return Thread(self._graph, config, self._context)
 
-    async def _mended(self, thread: Thread, call: GraphCall) -> AsyncGenerator[AgentEvent]:
-        """A call without `close_turn`: closed in the middle, it repairs its thread itself.
+    async def _repairing(self, thread: Thread, events: AsyncGenerator[AgentEvent]) -> AsyncGenerator[AgentEvent]:
+        """The events of a call for callers without `close_turn`: if it is closed in the middle, it repairs its thread.
 
-        Being closed once the last event is out leaves a pause as it is.
+        If it is closed after the last event, a pause stays.
         """
         has_ended = False
         try:
-            async with aclosing(self._take(thread, call)) as events:
+            async with aclosing(events):
                 async for event in events:
                     has_ended = isinstance(event, AgentEnding)
                     yield event
@@ -200,36 +200,24 @@ class LangGraphAgent:
                 await self._repair_after_stop(thread)
             raise
 
-    async def _take(self, thread: Thread, call: GraphCall) -> AsyncGenerator[AgentEvent]:
-        """A call from its begin on."""
-        state = await self._read(thread)
-        plan = decide_plan(call, state, self._mapping, self._window_size)
-        async with aclosing(self._carried_out(thread, call, plan)) as events:
-            async for event in events:
-                yield event
-
-    async def _take_again(self, thread: Thread, call: GraphCall, turn: Turn) -> AsyncGenerator[AgentEvent]:
-        """What is left of a turn whose process has died in the middle of it."""
-        with _agent_errors():
-            past = await past_of(thread, turn.task_id)
-            state = await thread.read()
-        plan: RunGraph | Respond | AlreadyDone | None = None
-        if past is not None:
-            plan = decide_rest(call, self._begun(call, past), state, past, turn.asked)
-        again = self._take(thread, call) if plan is None else self._carried_out(thread, call, plan, past)
-        async with aclosing(again) as events:
-            async for event in events:
-                yield event
+    async def _plan(self, thread: Thread, call: GraphCall, again: Turn | None) -> tuple[Plan, Past | None]:
+        """What to do with a call. Shape: again is the turn whose process ended in the middle of it, if it is one."""
+        if again is not None:
+            with _agent_errors():
+                past = await past_of(thread, again.task_id)
+                state = await thread.read()
+            if past is not None and (rest := decide_rest(call, self._begun(call, past), state, past, again.asked)):
+                return rest, past
+        return decide_plan(call, await self._read(thread), self._mapping, self._window_size), None
 
     def _begun(self, call: GraphCall, past: Past) -> Started:
         """How a turn was begun, as far as a new message was."""
         first = replace(call, answer=None)
         return decide_plan(first, past.as_it_was(), self._mapping, self._window_size).started
 
-    async def _carried_out(
-        self, thread: Thread, call: GraphCall, plan: RunGraph | Respond | AlreadyDone, past: Past | None = None
-    ) -> AsyncGenerator[AgentEvent]:
-        """The one path of every call: what was decided, done and told."""
+    async def _events(self, thread: Thread, call: GraphCall, again: Turn | None = None) -> AsyncGenerator[AgentEvent]:
+        """The events of a call: the one generator of every call."""
+        plan, past = await self._plan(thread, call, again)
         yield plan.started
         if isinstance(plan, Respond):
             if plan.drops_pause:
@@ -267,7 +255,7 @@ class LangGraphAgent:
             yield final
 
     async def _read(self, thread: Thread) -> ThreadState:
-        """The thread as it is; one that a lost process left half done is put right first."""
+        """The thread as it is; if a lost process left it half done, it is repaired first."""
         with _agent_errors():
             state = await thread.read()
             if state.unfinished or (not state.questions and with_tool_results(state.messages)):
@@ -297,7 +285,7 @@ class LangGraphAgent:
         return translator.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
 
     async def _repair_after_stop(self, thread: Thread) -> None:
-        """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
+        """Repair the thread after a run that was stopped or has failed; an error of the repair is only logged."""
         try:
             await thread.repair()
         except Exception:  # the graph's own code again, or its checkpointer's; the run has ended one way or another
@@ -305,9 +293,9 @@ class LangGraphAgent:
 
 
 def _ending_of(outcome: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
-    """What a run has come to: each file of the answer under its name, its structured response, and its text.
+    """The last events of a run: each file of the answer, its structured response, and its text.
 
-    Shape: artifacts are called after the answer, so that a run that tells them once more replaces them.
+    Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
     """
     for number, file in enumerate(outcome.files, 1):
         yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
@@ -319,7 +307,7 @@ def _ending_of(outcome: GraphResult, call: GraphCall) -> Iterator[ArtifactMade |
 
 @contextmanager
 def _agent_errors() -> Iterator[None]:
-    """Whatever fails inside is the agent's failure, but for where its threads are kept."""
+    """Every error inside is the agent's, except that the storage of its threads is not available."""
     try:
         yield
     except BackendError:
@@ -329,9 +317,9 @@ def _agent_errors() -> Iterator[None]:
 
 
 def _public(error: Exception) -> str | None:
-    """What a caller may know of a failure; None is our general text. Never the error's own words."""
+    """The caller's text of a failure, and never the error's own; None is our general text."""
     match error:
-        case AgentError(public=public):  # from inside the graph, where somebody wrote it for the caller
+        case AgentError(public=public):  # from inside the graph; its author wrote it for the caller
             return public
         case GraphRecursionError():
             return "The agent did not finish within its limit of steps."
@@ -345,6 +333,6 @@ def _public(error: Exception) -> str | None:
 def _failed_to_save(error: Exception) -> bool:
     """Whether it was raised while a value was encoded for a checkpoint: the agent's state, or what it asks.
 
-    Its type does not tell, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
+    Its type does not show that, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
     """
     return any(frame.f_code.co_name == "dumps_typed" for frame, _line in walk_tb(error.__traceback__))

@@ -19,9 +19,8 @@ from langgraph.pregel import Pregel
 
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
-from llamon_agent.adapters.langgraph.state import StateMapping, check_state
+from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.adapters.langgraph.window import check_memory
 from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 

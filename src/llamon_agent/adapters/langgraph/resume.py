@@ -1,14 +1,14 @@
-"""A turn that was cut off with its process, taken again: what of it is saved decides what is left to do.
+"""A turn whose process ended in the middle of it: what is saved of it decides what is left to do.
 
-Theory. Every checkpoint that a run saves bears the id of its task, from the input on. So the thread says whether the
-turn was begun, and where it stands: nodes are next, a question is asked, or nothing is left to do. An update that is
-newer than the run's last checkpoint was made by `Thread.repair`: somebody has given the run up.
+Theory. Every checkpoint of a run holds the id of its task, from the input on. So the thread shows whether the turn was
+begun, and how far it came: nodes are next, a question is pending, or nothing is left to do. An update that is newer
+than the run's last checkpoint was made by `Thread.repair`: the run was given up.
 
-- A turn of which nothing is saved is taken as if for the first time: an empty thread is still empty, and seeded.
-- Nodes that are next are run, without input. What finished nodes wrote is kept and not done again; a node that was
-  running begins anew, so it may have done its work twice (once at least).
-- An answer is given again only to a thread that still asks what the task had asked.
-- A run that had come to its end is told, and nothing runs.
+- A turn of which nothing is saved begins as if for the first time: an empty thread is still empty, and is seeded.
+- Nodes that are next are run, without input. The writes of finished nodes are kept and not done again; a node that was
+  running begins anew, so it may do its work twice (at least once).
+- An answer is given again only if the thread still asks what the task had asked.
+- If the run had come to its end, its result is given, and nothing runs.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from llamon_agent.adapters.langgraph.hitl.questions import ask
-from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph
-from llamon_agent.adapters.langgraph.seeding import seed_outcome
+from llamon_agent.adapters.langgraph.messages import messages_in
+from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, seed_outcome
 from llamon_agent.adapters.langgraph.state import STRUCTURED
-from llamon_agent.adapters.langgraph.thread import Thread, ThreadState, messages_in
+from llamon_agent.adapters.langgraph.thread import Thread, ThreadState
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import PENDING_INTERRUPT, Question, Started
 from llamon_agent.domain.message import Metadata
@@ -35,8 +35,8 @@ _OF_A_RUN = ("input", "loop")
 class Past:
     """What is saved of a task's runs.
 
-    Shape: before and after are the state in front of its first run, None where there was none, and as it is now;
-           was_given_up says that the thread was put right behind them.
+    Shape: before is the state before its first run, None where there was none; after is the state now; was_given_up:
+           the thread was repaired after them.
     """
 
     before: Any
@@ -44,12 +44,12 @@ class Past:
     was_given_up: bool
 
     def as_it_was(self) -> ThreadState:
-        """The thread in front of the task's first run."""
+        """The thread before the task's first run."""
         return ThreadState(exists=self.before is not None, messages=messages_in(self.before))
 
     def before_for(self, after: Any) -> Any:
-        """The state before, in which a structured response that is still the same is the same object: only by that is
-        it known to be old.
+        """The state before. A structured response that has not changed is made the same object in both states, as only
+        that shows that it is old.
         """
         before = self.before
         both = isinstance(before, dict) and isinstance(after, dict) and STRUCTURED in before and STRUCTURED in after
@@ -88,16 +88,15 @@ async def past_of(thread: Thread, task_id: str) -> Past | None:
 def decide_rest(
     call: GraphCall, first: Started, state: ThreadState, past: Past, asked: Sequence[Metadata]
 ) -> RunGraph | Respond | AlreadyDone | None:
-    """What is left to do of a turn of which something is saved; None: an answer that is to be given as for the first
-    time.
+    """What is left to do of a turn of which something is saved; None: give the answer as if for the first time.
 
-    Shape: first is how the turn was begun; asked are the questions that it answers, as the task told them.
+    Shape: first is how the turn was begun; asked are the questions that it answers, as the task holds them.
     Raises: AgentError: it was given up.
     """
     if past.was_given_up:
         raise AgentError(_GIVEN_UP)
     if call.answer is not None:
-        if state.questions and _told(state.questions) == list(asked):
+        if state.questions and _as_held(state.questions) == list(asked):
             return None
         first = Started(history=seed_outcome(call.received, 0, PENDING_INTERRUPT))
     if state.questions:
@@ -105,5 +104,5 @@ def decide_rest(
     return RunGraph(first, None) if state.unfinished else AlreadyDone(first)
 
 
-def _told(questions: Sequence[Question]) -> list[Metadata]:
+def _as_held(questions: Sequence[Question]) -> list[Metadata]:
     return [question_out(question) for question in questions]

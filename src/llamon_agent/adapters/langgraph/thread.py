@@ -1,11 +1,11 @@
-"""One LangGraph thread: what is saved of it, what it waits for, and how it is put right.
+"""One LangGraph thread: what is saved of it, which questions it asks, and how it is repaired.
 
-Theory. A thread's checkpoint says which step is next: its tasks, some of which may have ended, as what a node writes is
-saved before the step is. That alone does not say why: the thread may be paused by `interrupt()`, be stopped at a static
+Theory. A thread's checkpoint holds the next step: its tasks, some of which may have ended, because a node's writes are
+saved before the step is. It does not hold the reason: the thread may be paused by `interrupt()`, be stopped at a static
 breakpoint, have crashed, have lost its process, or have been written from outside. So:
 
 - a pause is a pending interrupt, or a next node at which the graph declares a breakpoint and which has not failed;
-- any other step is left over from a run that never ended: whoever goes on with that run takes it up, and it is cleared
+- any other next step is left over from a run that never ended: it is run if that run is continued, and it is cleared
   before the thread is used for anything else;
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
@@ -15,24 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
-from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_for
+from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
+from llamon_agent.adapters.langgraph.messages import MESSAGES, messages_in, said_in, with_tool_results
 from llamon_agent.adapters.langgraph.structured import StructuredOutput
-from llamon_agent.adapters.langgraph.tool_history import with_tool_results
 from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]
-
-MESSAGES = "messages"
 
 STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
 """Untyped, as langgraph 1.2 knows "tools" (tool calls that start and end) but leaves it out of its StreamMode."""
@@ -41,15 +39,15 @@ _RUNTIME = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a run. Source: langgraph's internal constants, CONFIG_KEY_RUNTIME."""
 
 _MAX_CLEARINGS = 4
-"""Clearing applies what finished nodes wrote, which may schedule others once more; these have written nothing."""
+"""Clearing applies what finished nodes wrote. That may schedule other nodes, which have written nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
     """What is saved of a thread, as far as a turn needs it.
 
-    Shape: unfinished says that a step is not over though nothing waits for an answer: nodes of it are next, or all of
-           them have ended and what they wrote is not yet part of the state.
+    Shape: unfinished: a step is not over, though no question is pending: nodes of it are next, or all of them have
+           ended and their writes are not yet part of the state.
     """
 
     exists: bool = False
@@ -60,9 +58,9 @@ class ThreadState:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread of a graph. Without a checkpointer it is always new, and there is nothing to put right.
+    """A thread of a graph. Without a checkpointer it is always new, and needs no repair.
 
-    Shape: context is what the graph's code reads as such, None where the graph declares none.
+    Shape: context is the `runtime.context` of the graph's code; None where the graph declares none.
 
     One run at a time: the caller holds a lock per context from `read` to the run's end.
     """
@@ -73,7 +71,7 @@ class Thread:
 
     @property
     def is_saved(self) -> bool:
-        """Whether there is a checkpointer, and so anything to read or to put right."""
+        """Whether there is a checkpointer, and so anything to read or to repair."""
         return bool(self.graph.checkpointer)
 
     async def read(self) -> ThreadState:
@@ -94,13 +92,13 @@ class Thread:
 
         Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
 
-        Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again which
-        another had followed. LangGraph's own choice, "async", saves a step while the next one runs.
+        Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again if
+        others had followed it. LangGraph's default, "async", saves a step while the next one runs.
         """
         chunks = self.graph.astream(
             given,
             {**self.config, "callbacks": [StructuredOutput()]},
-            context=as_given(self.context),
+            context=None if self.context is None else GivenContext(self.context),
             stream_mode=STREAM_MODES,
             subgraphs=True,
             durability="sync" if self.is_saved else None,
@@ -116,17 +114,17 @@ class Thread:
         return tuple(_messages_within(self.graph, whole))
 
     async def delete(self) -> None:
-        """Delete all that is saved of it, its subgraphs' part too; a checkpointer that cannot delete keeps it."""
+        """Delete all that is saved of it and of its subgraphs. A checkpointer that cannot delete keeps it."""
         checkpointer = self.graph.checkpointer
         if isinstance(checkpointer, BaseCheckpointSaver):
             with suppress(NotImplementedError):
                 await checkpointer.adelete_thread(self.config["configurable"]["thread_id"])
 
     async def repair(self) -> None:
-        """Leave the thread with nothing next, nothing asked, and a history that a provider accepts.
+        """Leave the thread with no next step, no question, and a history that a provider accepts.
 
-        What finished nodes wrote is kept; what was running, waiting or failed is dropped. Subgraphs with a memory of
-        their own are put right too, and told if they waited.
+        The writes of finished nodes are kept; nodes that ran, waited or failed are dropped. Subgraphs with a memory of
+        their own are repaired too; if they waited, they learn that their question is dropped.
         """
         if not self.is_saved:
             return
@@ -204,41 +202,12 @@ def subgraphs_of(graph: Graph, *, recurse: bool = False) -> list[tuple[str, Grap
     return [(name, subgraph) for name, subgraph in found if isinstance(subgraph, Pregel)]
 
 
-def messages_in(values: Any) -> tuple[BaseMessage, ...]:
-    """The messages of a state; none where it keeps none."""
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
-
-
 def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMessage]:
     yield from said_in(snapshot.values)
     for task in snapshot.tasks:
         node = graph.nodes.get(task.name)
         if node is not None and isinstance(node.bound, Pregel) and isinstance(task.state, StateSnapshot):
             yield from _messages_within(node.bound, task.state)
-
-
-def said_in(values: Any) -> list[BaseMessage]:
-    """The messages of a state for reading, also those that a list without a reducer of messages keeps as they came.
-
-    Shape: such a one is a mapping or a pair, as LangChain takes them; its place is its id.
-    """
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    if not isinstance(found, list):
-        return []
-    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
-
-
-def _message(value: Any, new_id: str) -> BaseMessage | None:
-    if isinstance(value, BaseMessage):
-        return value
-    if not isinstance(value, dict | tuple):
-        return None
-    try:
-        [message] = convert_to_messages([value])
-    except (ValueError, LookupError, TypeError, NotImplementedError):  # whatever else it is, it is no message
-        return None
-    return message if message.id else message.model_copy(update={"id": new_id})
 
 
 def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:

@@ -12,8 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic import SecretStr
 
+from llamon_agent.adapters.langgraph.state import check_memory
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.adapters.langgraph.window import check_memory
 from llamon_agent.adapters.model.calls import CarefulCalls
 from llamon_agent.adapters.model.endings import always_tells
 from llamon_agent.adapters.model.limit import CallLimit

@@ -259,6 +259,6 @@ async def test_a_graph_with_a_config_schema_is_served_as_before(schema: Any) -> 
 def test_a_config_schema_that_cannot_be_made_is_told(caplog: pytest.LogCaptureFixture) -> None:
     graph = old_graph(Wants, reads_config)
     check_context(graph, "a:b")
-    assert caplog.messages == ["The target 'a:b': its context Wants has no usable value for 'prompt'; it is given none"]
+    assert caplog.messages == ["The target 'a:b': its context Wants has no usable value for 'prompt'; it gets none"]
     assert context_for(graph) is None
     assert runtime_for(graph, None).context is None

@@ -22,7 +22,8 @@ from tests.unit.adapters.langgraph.scripted import (
     tool_graph,
 )
 
-from llamon_agent.adapters.langgraph.thread import Graph, Thread, messages_in, said_in, subgraphs_of, thread_config
+from llamon_agent.adapters.langgraph.messages import messages_in, said_in
+from llamon_agent.adapters.langgraph.thread import Graph, Thread, subgraphs_of, thread_config
 
 Saver = BaseCheckpointSaver[Any]
 

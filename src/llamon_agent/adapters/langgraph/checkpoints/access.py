@@ -1,14 +1,14 @@
-"""What every use of a place of threads goes through. Whose place it is says what that means."""
+"""A hook around each use of a checkpointer's storage, which the owner of the storage provides."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 NOT_KEPT = "The agent's state or its question holds a value that cannot be saved."
-"""What a caller is told where not the place is at fault, but what was to be put there."""
+"""The caller's error text if a value cannot be stored, though the storage works."""
 
 
 class Access(Protocol):
-    """Around each use. Raises: BackendError, in place of what the place's library raises where the place is away."""
+    """Around each use. Raises: BackendError, in place of the library's error, if the storage is not available."""
 
     def reading(self) -> AbstractContextManager[None]: ...
 
@@ -16,7 +16,7 @@ class Access(Protocol):
 
 
 class FreeAccess:
-    """An access that does nothing about failures."""
+    """Passes every error on as it is."""
 
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -1,4 +1,4 @@
-"""The approval shapes of LangChain and of the Agent Inbox: what they ask, and the exact form of the answers they take.
+"""The approvals of LangChain and of the Agent Inbox: what they ask, and the exact form of the answers they take.
 
 Source: langchain.agents.middleware.human_in_the_loop (HITLRequest and HITLResponse; ToolApprovalRequest and Decision),
         and langgraph.prebuilt.interrupt (HumanInterrupt and HumanResponse).
@@ -38,10 +38,10 @@ class Decisions:
     def from_text(self, text: str) -> Any:
         if len(self._allowed) == 1:
             return {"decisions": [_decision_in(text, self._allowed[0])]}
-        verdict = _clear(text)
-        if verdict.approved and not verdict.everything:
+        approval = _clear(text)
+        if approval.approved and not approval.everything:
             raise InvalidAnswer("it does not say whether it is for all of the actions")
-        return {"decisions": [_decision(verdict, allowed) for allowed in self._allowed]}
+        return {"decisions": [_decision(approval, allowed) for allowed in self._allowed]}
 
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str | bool):
@@ -97,10 +97,10 @@ class Inbox:
         return "Answer 'approve all' or 'reject all', or each with data: [{\"type\": ...}, ...]."
 
     def from_text(self, text: str) -> Any:
-        verdict = read_approval(text)
-        if len(self._allowed) > 1 and (verdict is None or (verdict.approved and not verdict.everything)):
+        approval = read_approval(text)
+        if len(self._allowed) > 1 and (approval is None or (approval.approved and not approval.everything)):
             raise InvalidAnswer("it does not say whether it is for all of the requests")
-        return [_inbox_response(text, verdict, allowed) for allowed in self._allowed]
+        return [_inbox_response(text, approval, allowed) for allowed in self._allowed]
 
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str | bool):
@@ -112,21 +112,21 @@ class Inbox:
 
 
 def _decision_in(text: str, allowed: Sequence[str]) -> Metadata:
-    """A decision in words. Where responding is all that may be done, the words are the response."""
+    """A decision in words. If only a response is allowed, the words are the response."""
     if list(allowed) == ["respond"]:
         return {"type": "respond", "message": text}
     return _decision(_clear(text), allowed)
 
 
-def _decision(verdict: ApprovalWords, allowed: Sequence[str]) -> Metadata:
-    kind = "approve" if verdict.approved else "reject"
+def _decision(approval: ApprovalWords, allowed: Sequence[str]) -> Metadata:
+    kind = "approve" if approval.approved else "reject"
     if kind not in allowed:
         raise InvalidAnswer(f"{kind} is not allowed here")
-    return {"type": kind} if verdict.reason is None else {"type": kind, "message": verdict.reason}
+    return {"type": kind} if approval.reason is None else {"type": kind, "message": approval.reason}
 
 
 def _checked(decision: Any, allowed: Sequence[str]) -> Metadata:
-    """A decision that came as data, as it came, if the graph would take it."""
+    """A decision that came as data, unchanged, if the graph takes it."""
     if not isinstance(decision, dict) or decision.get("type") not in allowed:
         raise InvalidAnswer(f"each decision's type must be {_either(allowed)}")
     match decision:
@@ -155,15 +155,15 @@ def _inbox_types(config: Metadata) -> list[str]:
     return [kind for kind, key in _INBOX.items() if config.get(key)]
 
 
-def _inbox_response(text: str, verdict: ApprovalWords | None, allowed: Sequence[str]) -> Metadata:
-    """What a text means to the inbox; where free words are allowed, what is no verdict is a word to the agent."""
-    if verdict and verdict.approved and "accept" in allowed:
+def _inbox_response(text: str, approval: ApprovalWords | None, allowed: Sequence[str]) -> Metadata:
+    """The inbox response of a text; where free words are allowed, other text is a response to the agent."""
+    if approval and approval.approved and "accept" in allowed:
         return {"type": "accept", "args": None}
-    if verdict and not verdict.approved and "ignore" in allowed and not (verdict.reason and "response" in allowed):
+    if approval and not approval.approved and "ignore" in allowed and not (approval.reason and "response" in allowed):
         return {"type": "ignore", "args": None}
-    if "response" in allowed and not (verdict and verdict.approved):
+    if "response" in allowed and not (approval and approval.approved):
         return {"type": "response", "args": text}
-    raise InvalidAnswer(_UNCLEAR if verdict is None else "that is not allowed here")
+    raise InvalidAnswer(_UNCLEAR if approval is None else "that is not allowed here")
 
 
 def _inbox_checked(response: Any, allowed: Sequence[str]) -> Metadata:
@@ -178,13 +178,13 @@ def _inbox_checked(response: Any, allowed: Sequence[str]) -> Metadata:
 
 
 def _clear(text: str) -> ApprovalWords:
-    if (verdict := read_approval(text)) is None:
+    if (approval := read_approval(text)) is None:
         raise InvalidAnswer(_UNCLEAR)
-    return verdict
+    return approval
 
 
 def _word(data: str | bool) -> str:
-    """The word for a verdict that came as data."""
+    """The word for an approval that came as data."""
     return data if isinstance(data, str) else ("yes" if data else "no")
 
 

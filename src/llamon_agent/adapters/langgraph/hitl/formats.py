@@ -1,10 +1,13 @@
-"""The shapes of questions, and how an answer to each is read.
+"""The kinds of questions, and how an answer to each is read.
 
-A graph may ask anything: `interrupt()` takes any value. Some shapes are known, though, and their answers have a form
-that the graph relies on. For each there is a class that says in words what it takes (`hint`), and reads an answer given
-as text or as data into the value that the graph is resumed with.
+A graph may ask anything: `interrupt()` takes any value. For some kinds of questions the graph relies on a form of the
+answer. Each has a class that says in words what it takes (`hint`), and turns an answer, text or data, into the value
+that the graph is resumed with. An answer that is not clear is an InvalidAnswer, and the question is asked again.
+Nothing is guessed.
 
-The rule for all of them: an answer that is not clear is an InvalidAnswer, and the question is asked again. Nothing is guessed.
+An approval may be given in words, in English and Korean. A word counts only if it is the whole answer: "yes, delete it"
+may mean another "it" than the question did, so it is not clear, and what is not clear is never a yes. A no may have its
+reason after punctuation: to stop is safe, and the reason helps.
 """
 
 import re
@@ -15,12 +18,9 @@ import msgspec
 from llamon_agent.adapters.langgraph.hitl.json_schema import mismatch
 from llamon_agent.domain.message import Metadata
 
-# MERGED-DOC: Yes and no in words: what a person types when asked for an approval, in English and Korean.
-#
-# A word counts only if it is the whole answer. "Yes, delete it" may mean another "it" than the one we asked about, so it
-# is unclear, and unclear is never yes. A no may carry its reason behind punctuation: to stop is safe, and the reason
-# helps.
-#
+BREAKPOINT = "breakpoint"
+"""The key that marks the question of a static breakpoint, and the beginning of its id."""
+
 _YES = frozenset(
     {
         "y",
@@ -46,43 +46,6 @@ _ALL = re.compile(r"(?:(?P<word>.+) all|(?:모두|전체) ?(?P<korean>.+))\Z")
 _REASONED = re.compile(r"(?P<word>[^\s,.;:!—–-]+)\s*[,.;:!—–-]\s*(?P<reason>\S.*)\Z", re.DOTALL)
 
 
-class ApprovalWords(msgspec.Struct, frozen=True):
-    """A clear yes or no.
-
-    Shape: everything says that it was given for all that was asked ("approve all"); reason goes with a no.
-    """
-
-    approved: bool
-    everything: bool = False
-    reason: str | None = None
-
-
-def read_approval(text: str) -> ApprovalWords | None:
-    """The verdict in an answer; None where it is not clear."""
-    words = _plain(text)
-    if (approved := _yes_or_no(words)) is not None:
-        return ApprovalWords(approved)
-    if (found := _ALL.match(words)) and (approved := _yes_or_no(found["word"] or found["korean"])) is not None:
-        return ApprovalWords(approved, everything=True)
-    if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
-        return ApprovalWords(approved=False, reason=found["reason"].strip())
-    return None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(" .!。！")
-
-
-def _yes_or_no(words: str) -> bool | None:
-    if words in _YES:
-        return True
-    return False if words in _NO else None
-
-
-BREAKPOINT = "breakpoint"
-"""The key that marks the question of a static breakpoint, and the front of its id."""
-
-
 class InvalidAnswer(ValueError):
     """An answer that does not fit its question; the text says why, for the caller."""
 
@@ -92,7 +55,7 @@ class AnswerFormat(Protocol):
 
     @property
     def hint(self) -> str:
-        """What to answer, in words; empty where anything goes."""
+        """What to answer, in words; empty where any answer will do."""
         ...
 
     def from_text(self, text: str) -> Any:
@@ -105,7 +68,7 @@ class AnswerFormat(Protocol):
 
 
 class Free:
-    """Anything goes: the text or the data itself is the answer. Only null is none, as it says nothing."""
+    """Any text or data is the answer, except null."""
 
     hint = ""
 
@@ -124,9 +87,9 @@ class YesNo:
     hint = "Answer yes to go on or no to stop."
 
     def from_text(self, text: str) -> Any:
-        if (verdict := read_approval(text)) is None:
+        if (approval := read_approval(text)) is None:
             raise InvalidAnswer("it is not a clear yes or no")
-        return verdict.approved
+        return approval.approved
 
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str):
@@ -151,12 +114,12 @@ class Choice:
         return "Answer one of: " + ", ".join(self._names) + "."
 
     def from_text(self, text: str) -> Any:
-        """Source: a name or value typed as it stands, or a clear yes or no where exactly one option means just that."""
+        """A name or a value as it is listed; or a clear yes or no, where exactly one option means that."""
         wanted = text.strip().casefold()
         for value, name in zip(self._values, self._names, strict=True):
             if wanted in (name.casefold(), str(value).casefold()):
                 return value
-        alike = [value for value in self._values if isinstance(value, str) and _agree(text, value)]
+        alike = [value for value in self._values if isinstance(value, str) and _means_the_same(text, value)]
         if len(alike) == 1:
             return alike[0]
         raise InvalidAnswer("it is none of the options")
@@ -181,10 +144,10 @@ class Typed:
         return "Answer with data that fits this schema: " + msgspec.json.encode(self._schema).decode()
 
     def from_text(self, text: str) -> Any:
-        """Text is tried as it stands, then as JSON, then as a yes or no."""
+        """Text is tried as it is, then as JSON, then as a yes or no."""
         candidates = [text, *_json_in(text)]
-        if verdict := read_approval(text):
-            candidates.append(verdict.approved)
+        if approval := read_approval(text):
+            candidates.append(approval.approved)
         for candidate in candidates:
             if mismatch(candidate, self._schema) is None:
                 return candidate
@@ -196,10 +159,43 @@ class Typed:
         return data
 
 
-def _agree(text: str, option: str) -> bool:
+class ApprovalWords(msgspec.Struct, frozen=True):
+    """A clear yes or no.
+
+    Shape: everything: it is for all that was asked ("approve all"); reason goes with a no.
+    """
+
+    approved: bool
+    everything: bool = False
+    reason: str | None = None
+
+
+def read_approval(text: str) -> ApprovalWords | None:
+    """The yes or no in an answer; None where it is not clear."""
+    words = _plain(text)
+    if (approved := _yes_or_no(words)) is not None:
+        return ApprovalWords(approved)
+    if (found := _ALL.match(words)) and (approved := _yes_or_no(found["word"] or found["korean"])) is not None:
+        return ApprovalWords(approved, everything=True)
+    if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
+        return ApprovalWords(approved=False, reason=found["reason"].strip())
+    return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!。！")
+
+
+def _yes_or_no(words: str) -> bool | None:
+    if words in _YES:
+        return True
+    return False if words in _NO else None
+
+
+def _means_the_same(text: str, option: str) -> bool:
     """Whether both are a clear yes, or both a clear no."""
-    said, offered = read_approval(text), read_approval(option)
-    return said is not None and offered is not None and said.approved is offered.approved
+    given, offered = read_approval(text), read_approval(option)
+    return given is not None and offered is not None and given.approved is offered.approved
 
 
 def _value_of(option: Any) -> Any:

@@ -1,8 +1,8 @@
 """A light check of an answer against the JSON Schema that a question carries.
 
 It knows the keywords that answers to questions use: type, const, enum, required, properties, additionalProperties,
-items, anyOf, oneOf, allOf and local $ref. What it does not know it lets pass: the graph checks again when it resumes,
-and this check is here to ask again early and in words.
+items, anyOf, oneOf, allOf and local $ref. It ignores all others: the graph checks again when it resumes, and the
+purpose of this check is to ask again early and in words.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 from llamon_agent.domain.message import Metadata
 
 _MAX_DEPTH = 32
-"""How deep a schema is followed; one that refers to itself without end is let pass below that."""
+"""How deep a schema is followed; a schema that refers to itself without end is not checked below that."""
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,

@@ -1,8 +1,8 @@
-"""From pending interrupts to a question for the caller, and from the caller's answer to what the graph is resumed with.
+"""From pending interrupts to a question for the caller, and from the caller's answer to the graph's resume values.
 
-Rules. Answers go by interrupt id, never by order. Several pending questions are answered by id, and those left out stay
-pending. An answer is checked as a whole before anything runs; one wrong part, and nothing is resumed and all is asked
-again. Values by id also pass what a bare resume value cannot be: false, "", 0, [] and {}.
+Rules. Answers go by interrupt id, never by order. Several pending questions are answered by id; questions without an
+answer stay pending. An answer is checked as a whole before anything runs; if one part is wrong, nothing is resumed and
+all is asked again. Resume values by id may also be false, "", 0, [] and {}, which a bare resume value cannot be.
 """
 
 from collections.abc import Sequence
@@ -27,20 +27,20 @@ from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url,
 from llamon_agent.domain.plain import is_plain
 
 AUTH = "auth"
-"""The one key of a question that asks for a sign-in: interrupt({"auth": what to do}). It is answered like any other."""
+"""The only key of a question that asks for a sign-in: interrupt({"auth": what to do}). It is answered like others."""
 
 ANSWERS = "answers"
 """The key under which data answers several questions: {"answers": {interrupt id: value}}."""
 
 _WORDING = ("question", "message", "prompt", "text", "description", "query", "title")
-"""Where an object keeps its question, by custom."""
+"""The keys under which objects usually keep their question."""
 
 
 class CallerAnswer(msgspec.Struct, frozen=True):
-    """What a caller answered.
+    """A caller's answer.
 
-    Shape: text is None where there was no text part; data holds the data parts. Where data came, the data is the answer
-           and text beside it is talk. A file is none, and is not passed over either.
+    Shape: text is None where there was no text part; data holds the data parts. If there is data, it is the answer, and
+           the text is ignored. A file is not an answer, and is not ignored either.
     """
 
     text: str | None = None
@@ -56,7 +56,7 @@ class CallerAnswer(msgspec.Struct, frozen=True):
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """Go on with these values, by interrupt id; questions that are not among them stay pending."""
+    """Resume with these values, by interrupt id; questions that are not among them stay pending."""
 
     values: dict[str, Any]
 
@@ -68,7 +68,7 @@ class Unclear(msgspec.Struct, frozen=True):
 
 
 def question_of(interrupt: GraphInterrupt[Any]) -> Question:
-    """A pending interrupt as JSON: what may not be JSON is replaced by its type's name, never by its text."""
+    """A pending interrupt as JSON: a value without a JSON form becomes its type's name, never its text."""
     schema = interrupt.response_schema
     return Question(
         id=interrupt.id,
@@ -78,8 +78,8 @@ def question_of(interrupt: GraphInterrupt[Any]) -> Question:
 
 
 def json_safe(value: Any) -> Any:
-    """A value of a graph as JSON. Models and messages become objects, arrays and numbers of numpy and its kin plain
-    ones; what has no JSON form is named by its type.
+    """A value of a graph as JSON. Models and messages become objects; arrays and numbers of numpy and the like become
+    plain ones; a value without a JSON form becomes its type's name.
     """
     try:
         safe = to_jsonable_python(value, fallback=_listed_or_named, bytes_mode="base64", inf_nan_mode="null")
@@ -89,7 +89,7 @@ def json_safe(value: Any) -> Any:
 
 
 def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
-    """All the questions as one pause, for a sign-in if they all ask for one.
+    """All the questions as one pause; it is a sign-in if they all ask for one.
 
     Shape: each question's words and what to answer; with ids where there are several, as answers must name them then.
     """
@@ -110,8 +110,8 @@ def decide_answer(questions: Sequence[Question], answer: CallerAnswer) -> Resume
         values = _values(questions, answer)
         _check_storable(values)
         return Resume(values)
-    except InvalidAnswer as mismatch:
-        return Unclear(f"That answer was not taken: {mismatch}.")
+    except InvalidAnswer as exc:
+        return Unclear(f"That answer was not taken: {exc}.")
 
 
 def _values(questions: Sequence[Question], answer: CallerAnswer) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _values_of_data(questions: Sequence[Question], data: Any) -> dict[str, Any]:
 
 
 def _check_storable(value: Any) -> None:
-    """Refuse what no checkpoint can hold: that would be found only when the node behind the question has run.
+    """Refuse what no checkpoint can hold. Else that would show only when the node after the question has run.
 
     Raises: InvalidAnswer.
     Source: MessagePack's integers, in which LangGraph saves its state, go from int 64 to uint 64.
@@ -160,7 +160,7 @@ def _only(questions: Sequence[Question]) -> Question:
 
 
 def format_of(question: Question) -> AnswerFormat:
-    """How a question wants to be answered."""
+    """The format of a question's answer."""
     value = question.value
     if Decisions.fits(value):
         return Decisions(value)
@@ -185,7 +185,7 @@ def _wording(question: Question) -> str:
 
 
 def _words_of(value: Any) -> str:
-    """What a question says: its text where it has one, the actions it is about, else itself as JSON."""
+    """A question's words: its text, or the actions that it is about, or else its value as JSON."""
     if isinstance(value, str):
         return value
     if Decisions.fits(value):
@@ -208,7 +208,7 @@ def _is_for_auth(value: Any) -> bool:
 
 
 def _action_words(action: Metadata) -> str:
-    """A tool call to be approved. Its arguments are told: a person must see what they approve."""
+    """A tool call to be approved. Its arguments are shown: a person must see what they approve."""
     described = action.get("description")
     if isinstance(described, str) and described:
         return described
