@@ -46,8 +46,8 @@ class APIResponseValidationError(APIError):
     """As OpenAI calls it."""
 
 
-def met(error: Exception, *, spoke: bool = False) -> Failure:
-    return failure_of(error, spoke=spoke, now_s=NOW_S)
+def met(error: Exception, *, answer_begun: bool = False) -> Failure:
+    return failure_of(error, answer_begun=answer_begun, now_s=NOW_S)
 
 
 def wrapped(cause: Exception) -> Exception:
@@ -122,7 +122,7 @@ def test_an_error_without_a_status_is_told_by_its_kind(error: Exception, public:
     [(TransportError(), BROKE_OFF), (ReadTimeout(), BROKE_OFF), (APIError(), FAILED), (ValueError(), UNREADABLE)],
 )
 def test_once_the_model_has_spoken_nothing_is_tried_again(error: Exception, public: str) -> None:
-    assert met(error, spoke=True) == Failure(public)
+    assert met(error, answer_begun=True) == Failure(public)
 
 
 @pytest.mark.parametrize(
