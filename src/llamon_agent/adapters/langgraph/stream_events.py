@@ -21,8 +21,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from llamon_agent.adapters.artifacts import read_artifact
+from llamon_agent.adapters.langgraph.messages import said_in
 from llamon_agent.adapters.langgraph.structured import is_structured
-from llamon_agent.adapters.langgraph.thread import said_in
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 from llamon_agent.domain.ids import random_id
