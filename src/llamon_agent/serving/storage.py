@@ -59,9 +59,9 @@ class Storage:
             from llamon_agent.adapters.langgraph.checkpoints.postgres import open_postgres_checkpoints
             from llamon_agent.store.postgres.schema import schema_turn
 
-            turn, pipeline = schema_turn(self._pool), self._data.postgres.pipeline
+            pipeline = self._data.postgres.pipeline
             return await open_postgres_checkpoints(
-                self._pool, agent=name, turn=turn, pipeline=pipeline, access=self._pool.access
+                self._pool, agent=name, lock=schema_turn(self._pool), pipeline=pipeline, access=self._pool.access
             )
         from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 

@@ -1,7 +1,7 @@
-"""Where the modules of agents are looked for: after all that is installed, so that no file of theirs shadows any of it.
+"""The import path of agents' modules: after all installed modules, so that no file of an agent hides one of these.
 
-A project's `queue.py` or `openai.py` would otherwise be what every library gets that imports such a name. This is also
-how LangGraph's development server and an editable installation order the path.
+Otherwise every library that imports `queue` or `openai` would get a project's file of that name. LangGraph's
+development server and editable installations order the path in the same way.
 """
 
 import importlib
@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from pathlib import Path
 
 _appended: set[str] = set()
-"""What was put onto the path here."""
+"""The folders that were added to the path here."""
 
 _of_agents: set[str] = set()
-"""Every folder that an agent's modules were imported from, also where the path had it already. It stays one when it is
-taken off the path: some of its modules may be loaded."""
+"""Every folder of agents' modules, also if the path had it already. It stays one when it leaves the path, as some of
+its modules may be loaded."""
 
 _project: ContextVar[tuple[Path, ...]] = ContextVar("_project", default=())
 """The folders of the project whose agents are being opened."""
@@ -24,28 +24,28 @@ _project: ContextVar[tuple[Path, ...]] = ContextVar("_project", default=())
 
 @contextmanager
 def importable(*folders: Path) -> Iterator[None]:
-    """Make the modules in these folders importable, for good unless the context raises.
+    """Make the modules in these folders importable, for good unless the block raises.
 
-    They are found after what is installed, and before what other agents have brought.
+    They are found after installed modules, and before those of other agents.
     """
-    places = [str(folder) for folder in folders]
-    new = [place for place in dict.fromkeys(places) if place not in sys.path]
-    first = next((index for index, place in enumerate(sys.path) if place in _appended), len(sys.path))
+    paths = [str(folder) for folder in folders]
+    new = [path for path in dict.fromkeys(paths) if path not in sys.path]
+    first = next((index for index, path in enumerate(sys.path) if path in _appended), len(sys.path))
     sys.path[first:first] = new
     _appended.update(new)
-    _of_agents.update(places)
+    _of_agents.update(paths)
     importlib.invalidate_caches()
     try:
         yield
     except BaseException:
-        sys.path[:] = [place for place in sys.path if place not in new]
+        sys.path[:] = [path for path in sys.path if path not in new]
         _appended.difference_update(new)
         raise
 
 
 @contextmanager
 def in_project(folders: tuple[Path, ...]) -> Iterator[None]:
-    """As `importable`; and what is opened in the context is of the project that these folders belong to."""
+    """As `importable`; and agents that are opened in the block belong to the project with these folders."""
     token = _project.set(folders)
     try:
         with importable(*folders):
@@ -55,10 +55,10 @@ def in_project(folders: tuple[Path, ...]) -> Iterator[None]:
 
 
 def project_folders() -> tuple[Path, ...]:
-    """The folders of the project whose agents are being opened, if they are of one."""
+    """The folders of the project whose agents are being opened; none outside of a project."""
     return _project.get()
 
 
 def is_of_agents(folder: Path) -> bool:
-    """Whether modules in this folder are some agent's, and not installed."""
+    """Whether the modules in this folder belong to an agent, and are not installed."""
     return str(folder) in _of_agents

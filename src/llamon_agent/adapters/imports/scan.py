@@ -1,7 +1,7 @@
-"""Which modules of its own a Python file imports, read from its text: nothing is run.
+"""Which modules of its own a Python file imports. This is read from its text; nothing is run.
 
-Imports in functions count, as these run when the agent is called. What is imported by a name that is made up at run
-time is not seen.
+Imports in functions count, as these run when the agent is called. An import by a name that is computed at run time is
+not found.
 """
 
 import ast
@@ -12,65 +12,65 @@ from typing import TypeGuard
 
 
 def locate(name: str, folders: Sequence[Path]) -> dict[str, Path]:
-    """The files of a module and of the packages around it, by their names; nothing where the folders have no such file.
+    """The files of a module and of the packages around it, by their names; empty if the folders have no such file.
 
-    Shape: a package without an __init__.py is told by its folder.
+    Shape: the path of a package without an __init__.py is its folder.
     Source: The import system, §5.5: a package, then a module, then what may be a part of a namespace, in path order.
     """
     found: dict[str, Path] = {}
-    places, parts = list(folders), name.split(".")
+    paths, parts = list(folders), name.split(".")
     for depth, part in enumerate(parts, start=1):
-        file = _file_of(part, places)
-        places = [file.parent] if file and file.name == "__init__.py" else [] if file else _folders_of(part, places)
-        if file or places:
-            found[".".join(parts[:depth])] = file or places[0]
-    return found if any(place.suffix == ".py" for place in found.values()) else {}
+        file = _file_of(part, paths)
+        paths = [file.parent] if file and file.name == "__init__.py" else [] if file else _folders_of(part, paths)
+        if file or paths:
+            found[".".join(parts[:depth])] = file or paths[0]
+    return found if any(path.suffix == ".py" for path in found.values()) else {}
 
 
-def _file_of(part: str, places: Sequence[Path]) -> Path | None:
-    files = (file for place in places for file in (place / part / "__init__.py", place / f"{part}.py"))
+def _file_of(part: str, paths: Sequence[Path]) -> Path | None:
+    files = (file for path in paths for file in (path / part / "__init__.py", path / f"{part}.py"))
     return next((file for file in files if file.is_file()), None)
 
 
-def _folders_of(part: str, places: Sequence[Path]) -> list[Path]:
-    return [place / part for place in places if part and (place / part).is_dir()]
+def _folders_of(part: str, paths: Sequence[Path]) -> list[Path]:
+    return [path / part for path in paths if part and (path / part).is_dir()]
 
 
 def local_modules(
     name: str, file: Path, folders: Sequence[Path], is_used: Callable[[str, Path], bool]
 ) -> dict[str, Path]:
-    """What a module imports from these folders, itself or by what it imports from them, by names.
+    """The files that a module imports from these folders, directly or through others of them, by names.
 
-    Shape: is_used tells whether a name that the folders have leads to that file, too; if not, it is passed over.
+    Shape: is_used says whether an import of a name leads to the file that the folders have; if not, it is left out.
     """
     found: dict[str, Path] = {}
-    passed: set[str] = set()
+    unused: set[str] = set()
     waiting = [(name, file)]
     while waiting:
         for imported in sorted(imported_names(*waiting.pop())):
-            for each, place in locate(imported, folders).items():
-                if each in passed or (each not in found and not is_used(each, place)):
-                    passed.add(each)
+            for each, path in locate(imported, folders).items():
+                if each in unused or (each not in found and not is_used(each, path)):
+                    unused.add(each)
                     break
                 if each not in found:
-                    found[each] = place
-                    waiting.append((each, place))
+                    found[each] = path
+                    waiting.append((each, path))
     return found
 
 
 def imported_names(name: str, file: Path) -> set[str]:
-    """What a module imports, by absolute names. Some may be no modules, but what is in one."""
+    """The absolute names that a module imports. Some may be names in a module, and not modules."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     return {found for node in _nodes(_tree(file)) for found in _names(node, package)}
 
 
-def climbs(file: Path) -> int:
-    """How many packages the relative imports of a file need it to be in."""
+def relative_depth(file: Path) -> int:
+    """How many packages around it the relative imports of a file need."""
     return max((node.level for node in _nodes(_tree(file)) if isinstance(node, ast.ImportFrom)), default=0)
 
 
 def _tree(file: Path) -> ast.AST:
-    """A file's code; nothing where it is none, which its import will tell."""
+    """A file's code; empty if it cannot be parsed, as its import will report that."""
     try:
         return ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -78,7 +78,7 @@ def _tree(file: Path) -> ast.AST:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All that may run."""
+    """All nodes that may run."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

@@ -2,9 +2,9 @@
 
 Rules:
 1. A file in a package is imported by the package's name, from the folder that holds the package. Its own folder is not
-   on the path, where its neighbours would go by short names, too.
-2. A file that is in no package has its neighbours importable, but none of these takes the place of what is installed.
-3. No target runs the modules of another by mistake: where a name of its own is taken, it is refused.
+   on the path, else the files next to it would have short names, too.
+2. A file that is in no package can import the files next to it, but none of these hides an installed module.
+3. No target runs the modules of another by mistake: if one of its own names is taken, it is refused.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from types import ModuleType
 
 import msgspec
 
-from llamon_agent.adapters.imports.names import Rival, keep_names, module_name, rival
+from llamon_agent.adapters.imports.names import OtherModule, keep_names, module_name, other_module
 from llamon_agent.adapters.imports.path import importable, project_folders
 from llamon_agent.adapters.imports.scan import local_modules, locate
 from llamon_agent.domain.error_location import brief
@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """What a target is to be imported as.
+    """How to import a target.
 
-    Shape: file is None for what is installed; folders are where its own modules are, the first one wins.
+    Shape: file is None for an installed module; folders hold its own modules, the first one wins.
     """
 
     spec: str
@@ -47,22 +47,22 @@ def import_target(spec: str) -> object:
     Shape:  the attribute may be dotted.
     Raises: ConfigError, its text naming the target and the remedy.
     """
-    place, _, attribute = spec.rpartition(":")
-    if not place or not attribute:
+    path, _, attribute = spec.rpartition(":")
+    if not path or not attribute:
         raise ConfigError(
             f"The target {spec!r} is not of the form package.module:attribute or ./path/file.py:attribute."
         )
-    found: object = _import_file(spec, Path(place)) if place.endswith(".py") else _import_module(spec, place)
+    found: object = _import_file(spec, Path(path)) if path.endswith(".py") else _import_module(spec, path)
     for name in attribute.split("."):
         found = _attribute(spec, found, name)
     return found
 
 
 def _import_file(spec: str, file: Path) -> ModuleType:
-    """The module of a file: by the name that its package gives it, or else by its own.
+    """The module of a file, by its name in its package, or else by its own name.
 
-    Where another module has that name already, as two graphs in two folders may both be called agent.py, it is loaded
-    under a name made of its path, which is the same at every start: names in checkpoints are found again.
+    If another module has that name already, as two graphs in two folders may both be called agent.py, it is loaded
+    under a name made of its path. That name is the same at every start, so names in checkpoints are found again.
     """
     file = file.resolve()
     if not file.is_file():
@@ -70,7 +70,7 @@ def _import_file(spec: str, file: Path) -> ModuleType:
     roots, name = module_name(file)
     with importable(*roots):
         wanted = _Wanted(spec, name, file, (*roots, *project_folders()))
-        if "." not in name and file.name != "__init__.py" and rival(name, file):
+        if "." not in name and file.name != "__init__.py" and other_module(name, file):
             alias = f"{file.stem}_{sha256(str(file).encode()).hexdigest()[:8]}"
             return _load(msgspec.structs.replace(wanted, name=alias), {}, partial(_load_as, file))
         return _load(wanted, locate(name, roots[:1]), importlib.import_module)
@@ -84,10 +84,10 @@ def _import_module(spec: str, name: str) -> ModuleType:
 
 
 def _load(wanted: _Wanted, own: Mapping[str, Path], load: Callable[[str], ModuleType]) -> ModuleType:
-    """A module, once it is sure that its own names, and those that it imports, are not taken by others."""
-    for name, place in own.items():
-        if (other := rival(name, place)) and (other.is_loaded or other.is_agents or place.is_dir()):
-            raise _taken(wanted, name, place, other)
+    """Load a module, after making sure that no other module has its own names or those of its imports."""
+    for name, path in own.items():
+        if (other := other_module(name, path)) and (other.is_loaded or other.belongs_to_agent or path.is_dir()):
+            raise _conflict(wanted, name, path, other)
     local = _imported_by(wanted, own)
     module = _run_import(wanted, partial(_load_own, own, load))
     keep_names(module, {**own, **local})
@@ -95,33 +95,33 @@ def _load(wanted: _Wanted, own: Mapping[str, Path], load: Callable[[str], Module
 
 
 def _imported_by(wanted: _Wanted, own: Mapping[str, Path]) -> dict[str, Path]:
-    """What a module imports of its own folders. Raises: ConfigError: another agent has a name of these."""
+    """What a module imports from its own folders. Raises: ConfigError: another agent has one of these names."""
 
-    def is_used(name: str, place: Path) -> bool:
-        other = None if name in own else rival(name, place)
-        if other and other.is_agents:
-            raise _taken(wanted, name, place, other)
-        if other and place.is_file():
-            logger.warning("%s is not what 'import %s' gives here: that is %s", place, name, other.place)
+    def is_used(name: str, path: Path) -> bool:
+        other = None if name in own else other_module(name, path)
+        if other and other.belongs_to_agent:
+            raise _conflict(wanted, name, path, other)
+        if other and path.is_file():
+            logger.warning("%s is not what 'import %s' gives here: that is %s", path, name, other.path)
         return other is None
 
     return {} if wanted.file is None else local_modules(wanted.name, wanted.file, wanted.folders, is_used)
 
 
 def _load_own(own: Mapping[str, Path], load: Callable[[str], ModuleType], name: str) -> ModuleType:
-    """A module that is named by its target, though something installed may have the name of its package, too."""
-    for each, place in own.items():
-        if each not in sys.modules and rival(each, place):
-            _load_as(place, each)
+    """Load the module that a target names, also if an installed module has the name of its package."""
+    for each, path in own.items():
+        if each not in sys.modules and other_module(each, path):
+            _load_as(path, each)
     return load(name)
 
 
 def _load_as(file: Path, name: str) -> ModuleType:
-    """A file's module by another name."""
+    """Load a file's module by another name."""
     if name in sys.modules:
         return sys.modules[name]
     found = spec_from_file_location(name, file)
-    assert found is not None  # whatever ends in .py can be loaded
+    assert found is not None  # every file that ends in .py can be loaded
     assert found.loader is not None
     module = sys.modules[name] = module_from_spec(found)
     try:
@@ -143,18 +143,18 @@ def _run_import(wanted: _Wanted, load: Callable[[str], ModuleType]) -> ModuleTyp
 
 def _what_is_missing(wanted: _Wanted, missing: str) -> str:
     spec, name = wanted.spec, wanted.name
-    for each, place in locate(missing, wanted.folders).items():
-        if other := rival(each, place):
-            return _taken(wanted, each, place, other).public
+    for each, path in locate(missing, wanted.folders).items():
+        if other := other_module(each, path):
+            return _conflict(wanted, each, path, other).public
     if name == missing or name.startswith(missing + "."):
         return f"The target {spec!r} names no module: there is no {missing!r} here; start in its folder or install it."
     return f"The target {spec!r} needs the module {missing!r}, which is not installed: install it."
 
 
-def _taken(wanted: _Wanted, name: str, place: Path, other: Rival) -> ConfigError:
+def _conflict(wanted: _Wanted, name: str, path: Path, other: OtherModule) -> ConfigError:
     return ConfigError(
-        f"The target {wanted.spec!r} would run the wrong code: its module {name!r} is {place}, but by that name this "
-        f"process has {other.place}; rename one, or serve it with an edge of its own (after a reload: restart)."
+        f"The target {wanted.spec!r} would run the wrong code: its module {name!r} is {path}, but by that name this "
+        f"process has {other.path}; rename one, or serve it with an edge of its own (after a reload: restart)."
     )
 
 
@@ -163,5 +163,5 @@ def _attribute(spec: str, owner: object, name: str) -> object:
         return getattr(owner, name)
     except AttributeError as exc:
         close = get_close_matches(name, dir(owner), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "check the name behind the colon."
+        hint = f"did you mean {close[0]!r}?" if close else "check the name after the colon."
         raise ConfigError(f"The target {spec!r} has no attribute {name!r}: {hint}") from exc

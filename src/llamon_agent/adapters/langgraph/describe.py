@@ -1,4 +1,4 @@
-"""What a graph tells of itself: its name, its module's docstring, and its tools as skills."""
+"""The defaults of a graph's card: its name, its module's docstring, and its tools as skills."""
 
 import inspect
 
@@ -10,16 +10,16 @@ from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
 from llamon_agent.domain.profile import Introduction, Skill
 
 _NAMELESS = "LangGraph"
-"""What a graph is called that nobody named."""
+"""LangGraph's name for a graph without a name."""
 
 _MAX_CHARS = 500
-"""How much of a docstring is told; more is not read by whoever chooses an agent."""
+"""How much of a docstring is used; readers who choose an agent do not read more."""
 
 
 def introduce(graph: Graph, target: str | None) -> Introduction:
     """The defaults of a graph's card.
 
-    Shape: target is where the graph comes from, and its module is asked for its docstring; None asks no module.
+    Shape: the docstring is that of the target's module; there is none without a target.
     """
     return Introduction(
         name=graph.name if graph.name and graph.name != _NAMELESS else None,

@@ -2,7 +2,7 @@
 
 The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
 context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
-keeps it, one that was compiled with `checkpointer=False` stays without, and every other one gets ours.
+keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ async def load_graph(
     mapping: StateMapping | None = None,
     window_size: int | None = None,
 ) -> Graph:
-    """The graph of a target, ready to run, and fit for the mapping and the window.
+    """The graph of a target, ready to run, and checked against the mapping and the window.
 
-    Shape:  stack keeps open what a factory that is a context manager made; without one there may be no such factory.
-    Raises: ConfigError, which names the target and the remedy; its cause is what went wrong inside.
+    Shape:  stack keeps a factory's context manager open; without a stack there may be no such factory.
+    Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
-    found = await asyncio.to_thread(import_target, target)  # seconds for some; an edge that reloads must go on
+    found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(_compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
@@ -57,7 +57,7 @@ async def load_graph(
 
 
 async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:
-    """What a factory makes."""
+    """Call a factory. Raises: ConfigError."""
     if not callable(factory):
         raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}. {_OTHERS}")
     arguments = _arguments(target, factory)
@@ -114,7 +114,7 @@ def _with_checkpointer(graph: Graph, checkpointer: BaseCheckpointSaver[Any] | No
 
 
 async def _check_checkpointer(graph: Graph, target: str) -> None:
-    """Read a thread that nobody has: a checkpointer without async methods says so at start, not on the first call."""
+    """Read a thread that does not exist: so a missing async method shows at start, and not on the first call."""
     if not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return
     try:

@@ -1,12 +1,12 @@
 """Answers reach the tool that asked: each call of a ToolNode becomes a LangGraph task of its own.
 
 Theory. Several calls in one ToolNode share one task, and LangGraph gives a task's answers to its interrupts in the
-order in which they are raised. Calls run at the same time, so that order follows the clock: on the second run another
-tool may ask first, and gets the answer that was meant for its neighbour (langgraph issue 6533). An id does not help, as
-the calls share it. And when one of them has asked, the whole node runs again, so what its neighbours did is done twice.
+order in which they are raised. Calls run at the same time, so that order depends on timing: on the second run another
+tool may ask first, and gets the answer to the first tool's question (langgraph issue 6533). An id does not help, as the
+calls share it. And when one of them has asked, the whole node runs again, so the work of the other calls is done twice.
 
-A task has its own interrupts and its own saved result. So where a node has several calls, each is run as a task: it
-asks under an id of its own, all questions are put at once, and a call that is done is not run again when another is
+A task has its own interrupts and its own saved result. So if a node has several calls, each is run as a task: it asks
+under an id of its own, all questions are asked at once, and a call that is done is not run again when another is
 answered. Nodes with one call, which is all that create_agent makes, are left as they are.
 """
 
@@ -44,7 +44,7 @@ class _Calls:
         self._asked: list[tuple[int, Interrupt[Any]]] = []
 
     async def run(self, call: Callable[[RunnableConfig | None], Awaitable[Any]]) -> Any:
-        """Run one call. If any of them asks, those that ask wait for the rest, and every question is put."""
+        """Run one call. If any of them asks, those that ask wait for the rest, and every question is asked."""
         place = len(self._ended)
         self._ended.append(asyncio.Event())
         try:
@@ -60,7 +60,7 @@ class _Calls:
 
 
 async def _as_task(call: Callable[[RunnableConfig | None], Awaitable[Any]]) -> Any:
-    """Run a call with the config of a task of its own, which is where `interrupt` looks for its answers."""
+    """Run a call with the config of a task of its own, in which `interrupt` finds its answers."""
 
     @task
     async def tool_call() -> Any:
@@ -84,7 +84,7 @@ class _SeparatedNode:
 
 
 def _separate(node: ToolNode) -> None:
-    """ToolNode offers no hook around one of its calls and its config, so its own two methods are wrapped."""
+    """Wrap two of ToolNode's own methods, as it has no hook around one call and its config."""
     run_one = node._arun_one
 
     async def separated(call: Any, input_type: Any, runtime: Any) -> Any:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from llamon_agent.adapters.imports.names import Rival, keep_names, module_name, rival
+from llamon_agent.adapters.imports.names import OtherModule, keep_names, module_name, other_module
 from llamon_agent.adapters.imports.path import importable, in_project
 
 
@@ -28,24 +28,30 @@ def write(path: Path, code: str = "") -> Path:
     return path
 
 
-def test_what_is_part_of_python_is_a_rival_that_came_with_no_agent(tmp_path: Path) -> None:
-    assert rival("sys", tmp_path / "sys.py") == Rival("a part of Python", is_agents=False, is_loaded=True)
-    assert rival("_tkinter_none", tmp_path / "x.py") is None
-    assert rival("json.none", tmp_path / "none.py") is None
-    frozen = rival("zipimport", tmp_path / "zipimport.py")
+def test_a_part_of_python_is_another_module_and_not_an_agents(tmp_path: Path) -> None:
+    assert other_module("sys", tmp_path / "sys.py") == OtherModule(
+        "a part of Python", belongs_to_agent=False, is_loaded=True
+    )
+    assert other_module("_tkinter_none", tmp_path / "x.py") is None
+    assert other_module("json.none", tmp_path / "none.py") is None
+    frozen = other_module("zipimport", tmp_path / "zipimport.py")
     assert frozen is not None
-    assert not frozen.is_agents
+    assert not frozen.belongs_to_agent
 
 
-def test_what_an_import_would_find_is_a_rival(tmp_path: Path) -> None:
+def test_a_module_that_an_import_would_find_has_the_name(tmp_path: Path) -> None:
     sys.path += [str(tmp_path / "site"), str(tmp_path / "space")]
     file = write(tmp_path / "site" / "my_module.py")
     write(tmp_path / "space" / "my_space" / "part.py")
     importlib.invalidate_caches()
-    assert rival("my_module", file) is None
-    assert rival("my_module", tmp_path / "my_module.py") == Rival(str(file), is_agents=False, is_loaded=False)
-    assert rival("my_space", tmp_path / "space" / "my_space") is None
-    assert rival("my_space", file) == Rival(str(tmp_path / "space" / "my_space"), is_agents=False, is_loaded=False)
+    assert other_module("my_module", file) is None
+    assert other_module("my_module", tmp_path / "my_module.py") == OtherModule(
+        str(file), belongs_to_agent=False, is_loaded=False
+    )
+    assert other_module("my_space", tmp_path / "space" / "my_space") is None
+    assert other_module("my_space", file) == OtherModule(
+        str(tmp_path / "space" / "my_space"), belongs_to_agent=False, is_loaded=False
+    )
 
 
 def test_what_is_loaded_from_an_agents_folder_is_that_agents_however_deep(tmp_path: Path) -> None:
@@ -54,17 +60,21 @@ def test_what_is_loaded_from_an_agents_folder_is_that_agents_however_deep(tmp_pa
         importlib.import_module("my_space.deep.part")
     other = tmp_path / "b" / "my_space"
     (other / "deep").mkdir(parents=True)
-    assert rival("my_space.deep", other / "deep") is None
-    assert rival("my_space.deep.part", other / "deep" / "part.py") == Rival(str(file), is_agents=True, is_loaded=True)
+    assert other_module("my_space.deep", other / "deep") is None
+    assert other_module("my_space.deep.part", other / "deep" / "part.py") == OtherModule(
+        str(file), belongs_to_agent=True, is_loaded=True
+    )
 
 
 def test_a_name_is_kept_as_long_as_its_module_is_loaded(tmp_path: Path) -> None:
     module = sys.modules["my_agent"] = ModuleType("my_agent")
     keep_names(module, {"my_words": tmp_path / "my_words.py"})
     theirs = tmp_path / "b" / "my_words.py"
-    assert rival("my_words", theirs) == Rival(str(tmp_path / "my_words.py"), is_agents=True, is_loaded=False)
+    assert other_module("my_words", theirs) == OtherModule(
+        str(tmp_path / "my_words.py"), belongs_to_agent=True, is_loaded=False
+    )
     del sys.modules["my_agent"]
-    assert rival("my_words", theirs) is None
+    assert other_module("my_words", theirs) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from llamon_agent.adapters.imports.scan import climbs, imported_names, local_modules, locate
+from llamon_agent.adapters.imports.scan import imported_names, local_modules, locate, relative_depth
 
 
 def write(path: Path, code: str = "") -> Path:
@@ -40,9 +40,9 @@ def test_a_packages_own_file_imports_from_the_package(tmp_path: Path) -> None:
     assert imported_names("pkg", write(tmp_path / "__init__.py", "from .a import b")) == {"pkg.a.b"}
 
 
-def test_how_far_a_file_climbs_is_its_furthest_relative_import(tmp_path: Path) -> None:
-    assert climbs(write(tmp_path / "one.py", "from . import a\nfrom ...b import c\nimport d")) == 3
-    assert climbs(tmp_path / "none.py") == 0
+def test_the_relative_depth_of_a_file_is_that_of_its_furthest_relative_import(tmp_path: Path) -> None:
+    assert relative_depth(write(tmp_path / "one.py", "from . import a\nfrom ...b import c\nimport d")) == 3
+    assert relative_depth(tmp_path / "none.py") == 0
 
 
 def test_a_module_is_located_with_the_packages_around_it(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Where LangGraph's threads are kept."""
+"""Where LangGraph's threads are saved."""

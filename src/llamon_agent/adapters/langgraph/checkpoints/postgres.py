@@ -1,11 +1,12 @@
-"""LangGraph threads in a Postgres database, those of each agent apart from the others'.
+"""LangGraph threads in a Postgres database; the threads of each agent are separate.
 
 All agents share LangGraph's own tables: a schema for each would need connections of its own for each, and settings of a
-session, which poolers do not keep. So a thread's id in the database is `AGENT:THREAD`. The graph never sees it: to its
-nodes the thread is the one that it was called with.
+session, which poolers do not keep. So a thread's id in the database is `AGENT:THREAD`. The graph never sees that: its
+nodes see the thread id of the call.
 
-LangGraph writes plain texts and numbers of a state into the checkpoint's jsonb, and everything else as bytes beside it.
-Not every text and number is JSON that Postgres takes: those go beside it, too, so a state comes back as it was put.
+LangGraph writes plain texts and numbers of a state into the checkpoint's jsonb, and all other values as bytes to
+another table. Postgres does not take every text and number as JSON. Those are written as bytes, too, so a state comes
+back unchanged.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -30,26 +31,26 @@ from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access,
 from llamon_agent.domain.errors import AgentError, ConfigError
 
 _REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
-"""How the database says that it is well and does not take a value."""
+"""The errors by which a working database refuses a value."""
 
 
 async def open_postgres_checkpoints(
     pool: AsyncConnectionPool[Any],
     *,
     agent: str,
-    turn: AbstractAsyncContextManager[object],
+    lock: AbstractAsyncContextManager[object],
     pipeline: bool,
     access: Access | None = None,
 ) -> AsyncPostgresSaver:
     """The checkpointer for an agent's graph, in a database whose connections commit by themselves.
 
-    Shape:  turn keeps others from changing the database's schema while the block runs; pipeline says whether statements
-            may be sent without waiting for the answers to those before.
-    Raises: ConfigError: LangGraph's tables are not there and cannot be made.
+    Shape:  lock keeps others from changing the database's schema while the block runs; pipeline says whether statements
+            may be sent without waiting for the answers to earlier ones.
+    Raises: ConfigError: LangGraph's tables do not exist and cannot be made.
     """
     saver = AgentPostgresSaver(pool, agent=agent, pipeline=pipeline, access=access or FreeAccess())
     try:
-        async with turn:
+        async with lock:
             await saver.setup()
     except psycopg.Error as exc:
         raise ConfigError(
@@ -60,15 +61,14 @@ async def open_postgres_checkpoints(
 
 
 class AgentPostgresSaver(AsyncPostgresSaver):
-    """A checkpointer that keeps its agent's name in front of every thread's id."""
+    """A checkpointer that puts its agent's name before every thread's id."""
 
     def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
         super().__init__(pool)
         self._agent = agent
         self._access = access
         self.supports_pipeline = self.supports_pipeline and pipeline
-        # It guards a single connection; here each call has one of its own, and one agent's threads need not wait for
-        # each other.
+        # It guards a single connection; here each call has its own, and threads need not wait for each other.
         self.lock = nullcontext()  # type: ignore[assignment]
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -98,12 +98,12 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         whole = checkpoint["channel_values"]
-        values = {channel: value if _is_json(value) else _Apart(value) for channel, value in whole.items()}
+        values = {channel: value if _is_json(value) else _AsBytes(value) for channel, value in whole.items()}
         with self._writing():
-            told = await super().aput(
+            saved = await super().aput(
                 self._inner(config), {**checkpoint, "channel_values": values}, metadata, new_versions
             )
-        return self._outer(told)
+        return self._outer(saved)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -122,7 +122,7 @@ class AgentPostgresSaver(AsyncPostgresSaver):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        if not get_checkpoint_id(config):  # else it would be looked up with an id that has the name in front already
+        if not get_checkpoint_id(config):  # else it would be looked up with an id that has the name already
             found = await self.aget_tuple(config)
             if found is None:
                 return {channel: {"writes": []} for channel in channels}
@@ -133,12 +133,12 @@ class AgentPostgresSaver(AsyncPostgresSaver):
     def _dump_blobs(
         self, thread_id: str, checkpoint_ns: str, values: dict[str, Any], versions: ChannelVersions
     ) -> list[tuple[str, str, str, str, str, bytes | None]]:
-        plain = {channel: value.value if type(value) is _Apart else value for channel, value in values.items()}
+        plain = {channel: value.value if type(value) is _AsBytes else value for channel, value in values.items()}
         return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Around a write. Raises: BackendError; AgentError, where the database is well but does not take a value."""
+        """Around a write. Raises: BackendError; AgentError, if the database works but refuses a value."""
         refused: psycopg.Error | None = None
         with self._access.writing():
             try:
@@ -172,8 +172,8 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         return found._replace(config=self._outer(found.config), parent_config=parent)
 
 
-class _Apart:
-    """A value on its way beside the checkpoint's JSON."""
+class _AsBytes:
+    """A value that is written as bytes, and not into the checkpoint's JSON."""
 
     __slots__ = ("value",)
 
@@ -182,7 +182,7 @@ class _Apart:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value, if it is a text or a number, is one that jsonb takes. Source: PostgreSQL §8.14 (JSON types)."""
+    """Whether a value, if it is a text or a number, can be in jsonb. Source: PostgreSQL §8.14 (JSON types)."""
     if isinstance(value, float):
         return isfinite(value)
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Where LangGraph threads are kept: a SQLite file in the data folder, memory, or nowhere."""
+"""Where LangGraph threads are saved: in a SQLite file in the data folder, in memory, or nowhere."""
 
 import asyncio
 import sqlite3
@@ -28,7 +28,7 @@ FILE_NAME = "checkpoints.sqlite"
 
 
 AccessTo = Callable[[Path], Access]
-"""How an open file is used from then on."""
+"""Makes the hook around each use of an open file."""
 
 
 def _free(_file: Path) -> Access:
@@ -39,9 +39,9 @@ def _free(_file: Path) -> Access:
 async def open_checkpoints(
     kind: CheckpointKind, data_folder: Path, *, access_to: AccessTo = _free
 ) -> AsyncGenerator[BaseCheckpointSaver[str] | None]:
-    """The checkpointer for graphs that bring none; open as long as the block runs.
+    """The checkpointer for graphs that have none of their own; open as long as the block runs.
 
-    Raises: ConfigError if the data folder, or the file in it, cannot be used.
+    Raises: ConfigError: the data folder, or the file in it, cannot be used.
     """
     match kind:
         case "sqlite":
@@ -57,16 +57,16 @@ async def open_checkpoints(
 
 
 class FileSaver(AsyncSqliteSaver):
-    """A checkpointer in a file, of whose failed writes nothing is left.
+    """A checkpointer in a file that rolls failed writes back.
 
-    LangGraph's own leaves its transaction open where it fails, for whoever commits next: half a node's writes would be
-    kept in the end.
+    LangGraph's own leaves its transaction open after a failure, and the next commit includes it: half of a node's
+    writes would be saved.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.access: Access = FreeAccess()
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         with self.access.reading():
@@ -106,7 +106,7 @@ class FileSaver(AsyncSqliteSaver):
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
-        async with self._turn:  # what is rolled back must be nobody else's
+        async with self._write_lock:  # the rollback must not undo another task's writes
             with self.access.writing():
                 try:
                     yield
@@ -118,21 +118,21 @@ class FileSaver(AsyncSqliteSaver):
 def _file_in(data_folder: Path) -> Path:
     try:
         make_private_folder(data_folder)
-        close_to_others(data_folder)  # an agent's own folder in the data folder, which an earlier version has made
+        close_to_others(data_folder)  # an earlier version may have made this agent's folder
     except OSError as exc:
         raise ConfigError(f"The data folder '{data_folder}' cannot be made; choose one that can be written.") from exc
     return data_folder / FILE_NAME
 
 
 async def _opened(file: Path, opened: AsyncExitStack) -> FileSaver:
-    """The file, open, written to and read from: what is wrong with it comes out here and not in a run."""
+    """Open the file, write to it and read from it: its faults show here, and not first in a run."""
     try:
         make_private_file(file)
         saver = await opened.enter_async_context(FileSaver.from_conn_string(str(file)))
         assert isinstance(saver, FileSaver)
         await saver.setup()
         await saver.conn.execute("begin immediate")
-        await saver.conn.execute("create table llamon_start (x)")  # else a file that is set up is not written to
+        await saver.conn.execute("create table llamon_start (x)")  # else nothing is written to a file that is set up
         await saver.conn.rollback()
         await saver.aget_tuple({"configurable": {"thread_id": "llamon:start", "checkpoint_ns": ""}})
     except (sqlite3.Error, OSError) as exc:
@@ -142,7 +142,7 @@ async def _opened(file: Path, opened: AsyncExitStack) -> FileSaver:
 
 def _why_not(file: Path, exc: sqlite3.Error | OSError) -> str:
     code = getattr(exc, "sqlite_errorcode", None)
-    # SQLITE_ERROR is what a statement comes to whose tables have other columns.
+    # A statement fails with SQLITE_ERROR if its tables have other columns.
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
         return f"The threads in {file} are damaged, or are no threads: move it away, or put a backup in its place."
     return (

@@ -30,7 +30,7 @@ async def opened(
         url, kwargs={"autocommit": True}, min_size=1, max_size=4, open=False
     )
     async with pool:
-        saver = await open_postgres_checkpoints(pool, agent=agent, turn=nullcontext(), pipeline=pipeline, access=access)
+        saver = await open_postgres_checkpoints(pool, agent=agent, lock=nullcontext(), pipeline=pipeline, access=access)
         assert isinstance(saver, AgentPostgresSaver)
         yield saver
 
