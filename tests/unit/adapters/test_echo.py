@@ -32,7 +32,7 @@ async def test_an_empty_prompt_has_an_empty_answer() -> None:
     assert await said(EchoAgent(chunks=3), "") == [Started(), Complete()]
 
 
-async def test_history_is_not_used_and_that_is_told() -> None:
+async def test_history_is_not_used_and_the_outcome_says_so() -> None:
     started, *_ = await said(EchoAgent(), "hello", history_received=3)
     assert started == Started(history=SeedOutcome(seeded=0, skipped=3, reason="not_supported"))
 

@@ -77,7 +77,7 @@ def a_turn(*, received: int, usable: int, answers: bool = False) -> Turn:
         (a_turn(received=3, usable=2), False, False, 0, "not_supported"),
     ],
 )
-def test_history_is_seeded_or_the_reason_is_told(
+def test_history_is_seeded_or_there_is_a_reason(
     turn: Turn, first: bool, supported: bool, seeded: int, reason: str
 ) -> None:
     outcome = decide_seed(turn, first=first, supported=supported)
@@ -86,7 +86,7 @@ def test_history_is_seeded_or_the_reason_is_told(
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("supported", [True, False])
-def test_without_history_there_is_nothing_to_tell(first: bool, supported: bool) -> None:
+def test_without_history_there_is_no_outcome(first: bool, supported: bool) -> None:
     assert decide_seed(a_turn(received=0, usable=0), first=first, supported=supported) is None
 
 

@@ -83,7 +83,7 @@ async def test_work_in_threads_gives_what_it_gives() -> None:
     assert await given(stepping(lambda: 1, lambda: "two")) == [1, "two"]
 
 
-async def test_an_error_in_a_step_is_raised_where_it_is_waited_for() -> None:
+async def test_an_error_in_a_job_is_raised_where_it_is_awaited() -> None:
     def fail() -> None:
         raise ValueError("x")
 
@@ -96,7 +96,7 @@ async def test_an_error_in_a_step_is_raised_where_it_is_waited_for() -> None:
     assert await given(catching()) == ["x"]
 
 
-async def test_a_cancelled_run_ends_when_its_step_has_ended_and_begins_no_other() -> None:
+async def test_a_cancelled_run_ends_when_its_job_has_ended_and_starts_no_other() -> None:
     hold, after = Hold(), Hold()
     run = begin(hold, after)
     await hold.entered.wait()
@@ -109,7 +109,7 @@ async def test_a_cancelled_run_ends_when_its_step_has_ended_and_begins_no_other(
     assert not after.entered.is_set()
 
 
-async def test_a_closed_run_ends_when_the_step_that_goes_on_beside_it_has_ended() -> None:
+async def test_a_closed_run_ends_when_its_job_in_another_task_has_ended() -> None:
     hold = Hold()
 
     async def beside() -> AsyncGenerator[str]:
@@ -169,7 +169,7 @@ async def test_code_that_is_stopped_may_clean_up_in_a_thread() -> None:
     assert cleaned == ["clean"]
 
 
-async def test_a_task_that_outlives_its_stopped_run_begins_no_step() -> None:
+async def test_a_task_that_outlives_its_stopped_run_starts_no_job() -> None:
     go, refused = asyncio.Event(), asyncio.Event()
     late: list[str] = []
 
@@ -206,7 +206,7 @@ async def test_a_run_that_ends_by_itself_waits_for_nothing_that_it_did_not_wait_
     hold.release()
 
 
-async def test_a_second_cancel_leaves_the_step_behind() -> None:
+async def test_a_second_cancel_does_not_wait_for_the_job() -> None:
     hold = Hold()
     run = await begun(hold)
     run.cancel()
@@ -217,7 +217,7 @@ async def test_a_second_cancel_leaves_the_step_behind() -> None:
     hold.release()
 
 
-async def test_of_two_runs_at_once_each_waits_for_its_own_steps() -> None:
+async def test_of_two_runs_at_once_each_waits_for_its_own_jobs() -> None:
     mine, theirs = Hold(), Hold()
     ours, other = await begun(mine), await begun(theirs)
     ours.cancel()
@@ -247,7 +247,7 @@ async def test_what_belongs_to_no_run_has_threads_of_its_own() -> None:
 
 
 @pytest.mark.usefixtures("one_worker")
-async def test_steps_wait_for_a_place_in_their_order() -> None:
+async def test_jobs_wait_for_a_worker_in_their_order() -> None:
     first, order = Hold(), list[int]()
     run = await begun(first)
     waiting = []
@@ -267,7 +267,7 @@ async def test_a_thread_is_used_again() -> None:
 
 
 @pytest.mark.usefixtures("one_worker")
-async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() -> None:
+async def test_a_job_that_has_not_started_when_its_run_is_stopped_never_starts() -> None:
     first, second = Hold(), Hold()
     run = await begun(first)
     waiting = begin(second)
@@ -281,7 +281,7 @@ async def test_a_step_that_has_not_begun_when_its_run_is_stopped_never_begins() 
 
 
 @pytest.mark.usefixtures("one_worker")
-async def test_a_step_that_waits_for_a_place_is_not_begun_though_a_task_of_its_stopped_run_waits_for_it() -> None:
+async def test_a_job_that_waits_for_a_worker_never_starts_after_its_run_was_stopped() -> None:
     first, second = Hold(), Hold()
     run = await begun(first)
 
@@ -299,7 +299,7 @@ async def test_a_step_that_waits_for_a_place_is_not_begun_though_a_task_of_its_s
     assert not second.entered.is_set()
 
 
-async def test_of_two_steps_at_once_the_second_does_not_wait_for_the_thread_that_the_first_takes() -> None:
+async def test_of_two_jobs_at_once_the_second_does_not_wait_for_the_thread_of_the_first() -> None:
     await given(stepping(lambda: 1))
     await asyncio.to_thread(breathing)  # its thread has gone idle meanwhile
     first, second = Hold(), Hold()
@@ -313,7 +313,7 @@ async def test_of_two_steps_at_once_the_second_does_not_wait_for_the_thread_that
 
 
 @pytest.mark.usefixtures("one_worker")
-async def test_a_step_that_nobody_waits_for_gives_its_one_worker_away_until_it_ends() -> None:
+async def test_an_abandoned_job_gives_its_one_worker_away_until_it_ends() -> None:
     hanging = Hold()
     run = await begun(hanging)
     behind, last = Hold(), Hold()
@@ -333,7 +333,7 @@ async def test_a_step_that_nobody_waits_for_gives_its_one_worker_away_until_it_e
 
 
 @pytest.mark.usefixtures("one_worker")
-async def test_so_many_steps_give_their_place_away_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_so_many_jobs_give_their_worker_away_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_threads, "MAX_ABANDONED", 2)
     holds = [Hold(), Hold(), Hold()]
     for hold in holds:
@@ -349,7 +349,7 @@ async def test_so_many_steps_give_their_place_away_and_no_more(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_step_that_hangs_does_not_keep_the_loop_and_idle_threads_go_home(
+def test_a_job_that_hangs_does_not_keep_the_loop_and_idle_threads_end(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     hanging: list[Hold] = []

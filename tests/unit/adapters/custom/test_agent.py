@@ -221,7 +221,7 @@ async def test_history_is_handed_over_once_per_context() -> None:
     assert target.seeds == [["lc:one", "lc:two"], [], ["lc:one", "lc:two"]]
 
 
-async def test_a_forgotten_thread_is_told_its_history_again() -> None:
+async def test_a_forgotten_thread_gets_its_history_again() -> None:
     target = Remembering()
     agent = agent_of(target)
     await said(agent, a_turn(history=HISTORY))
@@ -295,7 +295,7 @@ class CarefulThread:
 
 
 @pytest.mark.parametrize("target", [Careful(), CarefulThread()])
-async def test_a_question_ends_the_turn_and_nothing_behind_it_runs(target: Careful | CarefulThread) -> None:
+async def test_a_question_ends_the_turn_and_nothing_after_it_runs(target: Careful | CarefulThread) -> None:
     agent = agent_of(target)
     started, asked = await said(agent, a_turn())
     assert started == Started()
@@ -375,7 +375,7 @@ async def test_an_authors_own_error_keeps_its_text() -> None:
         await said(agent_of(fail), a_turn())
 
 
-async def test_a_value_that_cannot_be_told_fails_the_turn() -> None:
+async def test_a_value_that_cannot_be_sent_fails_the_turn() -> None:
     with pytest.raises(AgentError, match="neither text nor JSON"):
         await said(agent_of(lambda prompt: object()), a_turn())
 

@@ -100,7 +100,7 @@ async def test_every_kind_of_target_becomes_an_agent(name: str) -> None:
         ("nothing", "has no attribute"),
     ],
 )
-async def test_a_target_that_does_not_fit_is_told(tmp_path: Path, name: str, told: str) -> None:
+async def test_a_target_that_does_not_fit_is_refused(tmp_path: Path, name: str, told: str) -> None:
     with pytest.raises(ConfigError) as raised:
         await load_custom(f"my_agents:{name}", prefill_to_lc=plain_prefill)
     assert f"'my_agents:{name}'" in raised.value.public

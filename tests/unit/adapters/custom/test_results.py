@@ -195,7 +195,7 @@ json_values = st.recursive(
 
 
 @given(value=json_values)
-def test_every_json_value_says_something_or_is_none(value: object) -> None:
+def test_every_json_value_gives_an_event_or_is_none(value: object) -> None:
     assert (event_of(Result(value), new_id=new_id) is None) == (value is None)
 
 

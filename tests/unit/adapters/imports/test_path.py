@@ -24,7 +24,7 @@ def test_the_newest_folders_come_after_what_is_installed_and_before_the_others(t
     assert not is_of_agents(tmp_path)
 
 
-def test_folders_are_taken_back_but_for_those_that_were_there_if_the_agents_cannot_be_had(tmp_path: Path) -> None:
+def test_new_folders_leave_the_path_if_the_agents_cannot_be_opened(tmp_path: Path) -> None:
     def fail() -> None:
         with importable(tmp_path, Path("installed")):
             raise KeyError

@@ -65,15 +65,15 @@ def test_a_target_has_two_halves(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ["nowhere:agent", "nowhere.inner:agent", "json.nowhere:agent"])
-def test_a_module_that_is_not_there_is_told(spec: str) -> None:
+def test_a_missing_module_is_refused(spec: str) -> None:
     assert "names no module" in refused(spec)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert str(tmp_path / "nowhere.py") in refused("./nowhere.py:agent")
 
 
-def test_files_of_one_name_are_told_apart_and_loaded_once_each(tmp_path: Path) -> None:
+def test_files_of_one_name_are_two_modules_and_loaded_once_each(tmp_path: Path) -> None:
     write(tmp_path / "one" / "my_graph.py", "class State: pass\nagent = 'one'")
     write(tmp_path / "two" / "my_graph.py", "class State: pass\nagent = 'two'")
     write(tmp_path / "json.py", "agent = 'ours'")
@@ -85,7 +85,7 @@ def test_files_of_one_name_are_told_apart_and_loaded_once_each(tmp_path: Path) -
     assert import_target(f"{state.__module__}:State") is state
 
 
-def test_a_file_that_cannot_be_loaded_apart_is_told_each_time(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_loaded_under_another_name_is_refused_each_time(tmp_path: Path) -> None:
     write(tmp_path / "json.py", "\nraise ValueError('a secret')")
     assert f"ValueError at {tmp_path / 'json.py'}:2" in refused("./json.py:agent")
     assert f"ValueError at {tmp_path / 'json.py'}:2" in refused("./json.py:agent")
@@ -115,7 +115,7 @@ def test_the_file_of_a_package_is_the_package(tmp_path: Path) -> None:
     assert import_target("./my_package/__init__.py:name") == "my_package"
 
 
-def test_no_file_beside_a_target_shadows_what_is_installed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_file_next_to_a_target_hides_an_installed_module(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     installed(tmp_path, "my_library", "name = 'library'")
     for place in ("alone", "packed"):
         write(tmp_path / place / "my_library.py", "name = 'neighbour'")
@@ -203,7 +203,7 @@ def test_names_that_are_not_imported_do_not_meet(tmp_path: Path) -> None:
         "import my_step",
     ],
 )
-def test_neighbours_of_one_name_do_not_mix_whoever_imports_them_and_when(tmp_path: Path, code: str) -> None:
+def test_files_of_one_name_next_to_two_targets_never_mix(tmp_path: Path, code: str) -> None:
     for name in "ab":
         write(tmp_path / name / "my_words.py", f"name = '{name}'")
         write(tmp_path / name / "agent.py", code if name == "a" else "from my_words import name")
@@ -223,7 +223,7 @@ def test_parts_of_a_namespace_meet_only_in_their_modules(tmp_path: Path) -> None
     assert import_target("./c/graph_c.py:name") == "c"
 
 
-def test_a_package_whose_name_is_loaded_from_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_package_whose_name_is_loaded_from_another_folder_is_refused(tmp_path: Path) -> None:
     file = installed(tmp_path, "my_agent", "name = 'installed'")
     importlib.import_module("my_agent")
     told = refused(agent(tmp_path / "a", "a"))
@@ -264,7 +264,7 @@ def test_a_module_that_needs_another_one_names_that(tmp_path: Path) -> None:
         ("\n\ndef broken(:", "SyntaxError at {file}:3"),
     ],
 )
-def test_a_module_that_fails_is_told_with_the_place_and_not_its_text(tmp_path: Path, code: str, told: str) -> None:
+def test_the_error_for_a_module_that_fails_has_the_place_and_not_its_text(tmp_path: Path, code: str, told: str) -> None:
     file = write(tmp_path / "failing.py", code)
     public = refused("failing:agent")
     assert told.format(file=file) in public

@@ -58,7 +58,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("introduced", None)
 
 
-def test_a_graph_that_says_nothing_tells_nothing() -> None:
+def test_a_graph_without_a_name_docstring_or_tools_has_no_defaults() -> None:
     assert introduce(graph(), None) == Introduction()
 
 

@@ -33,11 +33,11 @@ def shown(messages: list[BaseMessage] | None) -> Any:
         ([], None),
     ],
 )
-def test_a_missing_result_is_put_right_behind_its_call(messages: list[BaseMessage], whole: Any) -> None:
+def test_a_missing_result_is_put_right_after_its_call(messages: list[BaseMessage], whole: Any) -> None:
     assert shown(with_tool_results(messages)) == whole
 
 
-def test_a_mended_result_says_that_it_was_cancelled() -> None:
+def test_a_substituted_result_says_that_it_was_cancelled() -> None:
     whole = with_tool_results([calling("a")])
     assert whole is not None
     assert isinstance(made := whole[-1], ToolMessage)
@@ -45,7 +45,7 @@ def test_a_mended_result_says_that_it_was_cancelled() -> None:
     assert "cancelled" in str(made.text)
 
 
-def test_a_mended_result_does_not_claim_that_nothing_was_done() -> None:
+def test_a_substituted_result_does_not_claim_that_nothing_was_done() -> None:
     """A call beside it may have finished, and its result was lost with the step: a model must not simply repeat it."""
     whole = with_tool_results([calling("a", "b"), result("b")])
     assert whole is not None
@@ -81,7 +81,7 @@ piece = st.sampled_from("hosab").map(
 
 
 @given(st.lists(piece, max_size=6))
-def test_mending_twice_is_mending_once(messages: list[BaseMessage]) -> None:
+def test_completing_results_twice_is_completing_them_once(messages: list[BaseMessage]) -> None:
     assert with_tool_results(with_tool_results(messages) or messages) is None
 
 

@@ -78,7 +78,7 @@ def test_a_mapped_graph_is_not_seeded() -> None:
     assert plan.started.history == SeedOutcome(seeded=0, skipped=2, reason="no_messages_channel")
 
 
-def test_without_history_nothing_is_told_of_it() -> None:
+def test_without_history_there_is_no_seed_outcome() -> None:
     assert decide(new(), EMPTY).started.history is None
 
 

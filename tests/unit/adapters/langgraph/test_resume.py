@@ -141,7 +141,7 @@ async def said(graph: Graph) -> list[str]:
     return [str(message.content) for message in await messages_of(graph)]
 
 
-async def test_who_died_before_anything_was_saved_begins_as_for_the_first_time(saver: Saver) -> None:
+async def test_a_run_that_died_before_anything_was_saved_begins_as_for_the_first_time(saver: Saver) -> None:
     graph = chat_graph(plain("ok"), saver)
     events = await events_of(agent_of(graph), again(turn("hi", past=history("a", "b"))))
     assert started(events).history == SeedOutcome(seeded=2, skipped=0, reason="cold_start")
@@ -149,7 +149,7 @@ async def test_who_died_before_anything_was_saved_begins_as_for_the_first_time(s
 
 
 @pytest.mark.parametrize("within", [False, True])
-async def test_who_died_in_a_node_begins_that_node_anew_and_no_other(saver: Saver, within: bool) -> None:
+async def test_a_run_that_died_in_a_node_begins_that_node_anew_and_no_other(saver: Saver, within: bool) -> None:
     steps = Steps(hold="two")
     graph = steps.graph(saver, within=within)
     agent, taken = agent_of(graph), turn("go", past=history("a"))
@@ -161,7 +161,7 @@ async def test_who_died_in_a_node_begins_that_node_anew_and_no_other(saver: Save
     assert await said(graph) == ["a", "go", "said one", "said two", "said three"]
 
 
-async def test_who_died_in_the_first_node_gives_its_input_once(saver: Saver) -> None:
+async def test_a_run_that_died_in_the_first_node_gives_its_input_once(saver: Saver) -> None:
     steps = Steps(hold="one")
     graph = steps.graph(saver)
     agent = agent_of(graph)
@@ -224,7 +224,7 @@ async def test_a_node_that_was_stopped_before_it_knew_where_it_leads_begins_anew
     assert chosen == ["three"]
 
 
-async def test_who_died_behind_the_last_node_is_told_and_nothing_runs(saver: Saver) -> None:
+async def test_a_run_that_died_after_the_last_node_gives_its_result_and_nothing_runs(saver: Saver) -> None:
     steps = Steps()
     agent = agent_of(steps.graph(saver))
     first = await events_of(agent, turn("go", past=history("a")))
@@ -233,7 +233,7 @@ async def test_who_died_behind_the_last_node_is_told_and_nothing_runs(saver: Sav
     assert events == [started(first), Complete(text="said three")]
 
 
-async def test_who_died_at_a_question_asks_it_and_nothing_runs(saver: Saver) -> None:
+async def test_a_run_that_died_at_a_question_asks_it_and_nothing_runs(saver: Saver) -> None:
     steps = Steps(ask="two")
     agent = agent_of(steps.graph(saver))
     pause = asked(await events_of(agent, turn("go")))
@@ -284,7 +284,7 @@ async def test_an_answer_that_was_taken_is_not_given_again(saver: Saver, within:
     assert steps.done == ["one", "two: yes", "two", "three"]
 
 
-async def test_an_answer_behind_which_another_question_waits_is_not_the_answer_to_that(saver: Saver) -> None:
+async def test_an_answer_is_not_given_to_the_question_after_its_own(saver: Saver) -> None:
     steps = Steps(ask="one")
     agent = agent_of(steps.graph(saver))
     pause = asked(await events_of(agent, turn("go")))
@@ -296,7 +296,7 @@ async def test_an_answer_behind_which_another_question_waits_is_not_the_answer_t
     assert "two" not in steps.done
 
 
-async def test_an_answer_whose_run_had_ended_is_told_and_nothing_runs(saver: Saver) -> None:
+async def test_an_answer_whose_run_had_ended_gives_the_result_and_nothing_runs(saver: Saver) -> None:
     steps = Steps(ask="two")
     agent = agent_of(steps.graph(saver))
     pause = asked(await events_of(agent, turn("go")))
@@ -306,7 +306,7 @@ async def test_an_answer_whose_run_had_ended_is_told_and_nothing_runs(saver: Sav
     assert steps.done == done
 
 
-async def test_the_answer_of_an_earlier_task_is_not_told_again(saver: Saver) -> None:
+async def test_the_answer_of_an_earlier_task_is_not_given_again(saver: Saver) -> None:
     steps = Steps()
     graph = steps.graph(saver)
     agent = agent_of(graph)
@@ -317,7 +317,7 @@ async def test_the_answer_of_an_earlier_task_is_not_told_again(saver: Saver) -> 
     assert whole(events) == "said three"
 
 
-async def test_a_thread_that_is_put_right_before_the_input_is_not_taken_for_begun(saver: Saver) -> None:
+async def test_a_thread_that_is_repaired_before_the_input_does_not_count_as_begun(saver: Saver) -> None:
     steps = Steps(hold="two")
     graph = steps.graph(saver)
     agent = agent_of(graph)
@@ -327,7 +327,7 @@ async def test_a_thread_that_is_put_right_before_the_input_is_not_taken_for_begu
     assert (await said(graph))[:3] == ["first", "said one", "second"]
 
 
-async def test_a_run_that_somebody_gave_up_is_not_taken_up_again(saver: Saver) -> None:
+async def test_a_run_that_was_given_up_does_not_go_on(saver: Saver) -> None:
     steps = Steps(hold="two")
     agent = agent_of(steps.graph(saver))
     await died_in(steps, agent, turn("go"))
@@ -377,7 +377,7 @@ async def test_a_graph_without_messages_goes_on_too(saver: Saver) -> None:
     assert steps.done == ["one", "two"]
 
 
-async def test_what_is_told_beside_the_answer_is_called_alike_in_every_attempt(saver: Saver) -> None:
+async def test_artifacts_have_the_same_ids_in_every_attempt(saver: Saver) -> None:
     class State(MessagesState, total=False):
         structured_response: dict[str, int]
 

@@ -49,7 +49,7 @@ def question_graph() -> Graph:
     return builder.compile()
 
 
-def test_graphs_that_can_be_talked_to_pass_and_no_others() -> None:
+def test_graphs_that_take_a_prompt_and_give_an_answer_pass() -> None:
     for graph, mapping, other in [(chat_graph(plain()), MESSAGES, QA), (question_graph(), QA, MESSAGES)]:
         check_state(graph, mapping, "t")
         with pytest.raises(ConfigError):
@@ -66,7 +66,7 @@ def test_graphs_that_can_be_talked_to_pass_and_no_others() -> None:
         (StateMapping(input_key="question", output_key="nope"), "output_key is 'nope'"),
     ],
 )
-def test_a_graph_that_could_not_be_talked_to_is_refused_at_start(mapping: StateMapping, told: str) -> None:
+def test_a_graph_that_takes_no_prompt_or_gives_no_answer_is_refused_at_start(mapping: StateMapping, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as raised:
         check_state(question_graph(), mapping, "pkg:graph")
     assert raised.value.public.startswith("The target 'pkg:graph': ")
@@ -133,7 +133,7 @@ IMAGE: Any = [{"type": "text", "text": "here"}, {"type": "image", "base64": "AA=
 PNG = Raw(data=b"\x00", media_type="image/png")
 
 
-def test_files_in_the_answer_are_beside_its_text() -> None:
+def test_files_in_the_answer_come_besides_its_text() -> None:
     after = {"messages": [AIMessage(IMAGE, id="a"), HumanMessage(IMAGE), AIMessage([*IMAGE, LINK], id="b")]}
     assert result_of_run(MESSAGES, {}, after) == GraphResult(text="here", files=(PNG, Url(url="https://x")))
     assert result_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == GraphResult(text="here", files=(PNG,))
@@ -142,7 +142,7 @@ def test_files_in_the_answer_are_beside_its_text() -> None:
 LINK: Any = {"type": "file", "url": "https://x"}
 
 
-def test_what_a_tool_keeps_beside_its_result_is_never_told() -> None:
+def test_a_tools_own_artifact_never_reaches_the_caller() -> None:
     direct = ToolMessage("direct", tool_call_id="call-a", artifact={"secret": 1})
     assert result_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == GraphResult(text="direct")
 
@@ -161,7 +161,7 @@ def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
 
 
 @pytest.mark.parametrize(("again", "data"), [(True, {"n": 1}), (False, msgspec.UNSET)])
-def test_a_structured_response_of_an_earlier_turn_is_told_again_only_if_made_again(again: bool, data: object) -> None:
+def test_a_structured_response_of_an_earlier_turn_counts_again_only_if_made_again(again: bool, data: object) -> None:
     old = {"n": 1}
     after = {"structured_response": dict(old) if again else old}
     assert result_of_run(MESSAGES, {"structured_response": old}, after).data == data
@@ -229,7 +229,7 @@ def test_data_is_json_text_and_stays_a_string() -> None:
         ),
     ],
 )
-def test_a_file_is_a_block_beside_the_text(part: Part, block: Any) -> None:
+def test_a_file_is_a_block_next_to_the_text(part: Part, block: Any) -> None:
     assert content(Text.of("see"), part, prompt="see") == [{"type": "text", "text": "see"}, block]
 
 

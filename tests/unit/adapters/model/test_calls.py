@@ -72,7 +72,7 @@ def served(model: Plain, waits: Waits, *, tools: Sequence[Any] = (), **options: 
     return agent_of(create_agent(model, list(tools), middleware=[CarefulCalls(wait=waits, **given)]))
 
 
-async def test_a_call_is_tried_again_and_the_caller_hears_of_it() -> None:
+async def test_a_call_is_retried_and_the_caller_gets_a_note() -> None:
     model, waits = plain(Refused(429), Refused(503), "at last"), Waits()
     events = await events_of(served(model, waits), turn("hi"))
     assert (spoken(events), whole(events)) == ("at last", "at last")
@@ -201,7 +201,7 @@ async def test_what_a_tool_raises_is_not_blamed_on_the_provider() -> None:
         (Failure(REFUSED), 0, 0.0, None),
     ],
 )
-def test_a_wait_grows_is_bounded_and_does_as_the_provider_says(
+def test_a_wait_grows_is_bounded_and_follows_the_provider(
     failure: Failure, attempt: int, draw: float, wait_s: float | None
 ) -> None:
     assert wait_before_s(failure, attempt, draw) == wait_s

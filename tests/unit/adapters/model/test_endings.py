@@ -38,7 +38,7 @@ def flaw(metadata: dict[str, Any]) -> str | None:
         {"status": "completed"},
     ],
 )
-def test_an_answer_whose_provider_says_that_it_was_done_is_whole(metadata: dict[str, Any]) -> None:
+def test_an_answer_that_its_provider_calls_done_is_whole(metadata: dict[str, Any]) -> None:
     assert flaw(metadata) is None
 
 
@@ -68,11 +68,11 @@ def test_an_answer_whose_provider_says_that_it_was_done_is_whole(metadata: dict[
         ({"stopReason": "guardrail_intervened"}, WITHHELD),
     ],
 )
-def test_a_half_answer_is_told_as_one(metadata: dict[str, Any], public: str) -> None:
+def test_a_half_answer_is_reported_as_one(metadata: dict[str, Any], public: str) -> None:
     assert flaw(metadata) == public
 
 
-def test_a_package_that_never_tells_is_given_the_benefit_of_the_doubt() -> None:
+def test_an_answer_of_a_package_that_gives_no_reasons_counts_as_whole() -> None:
     assert flaw_of(AIMessage("all"), always_tells=False) is None
     assert flaw_of(AIMessage("half", response_metadata={"finish_reason": "length"}), always_tells=False) == TOO_MUCH
 

@@ -42,22 +42,22 @@ def test_a_target_names_provider_and_model(target: str) -> None:
         loaded(target)
 
 
-def test_a_provider_whose_package_is_missing_is_told_with_the_package() -> None:
+def test_the_error_for_a_missing_package_names_the_package() -> None:
     with pytest.raises(ConfigError, match="needs the package 'langchain-mistralai'"):
         loaded("mistralai:m")
 
 
-def test_a_provider_that_langchain_does_not_know_is_told() -> None:
+def test_a_provider_that_langchain_does_not_know_is_named() -> None:
     with pytest.raises(ConfigError, match="LangChain knows no provider 'opanai'"):
         loaded("opanai:m")
 
 
-def test_a_missing_key_is_told_with_its_remedy() -> None:
+def test_the_error_for_a_missing_key_names_the_remedy() -> None:
     with pytest.raises(ConfigError, match="set api_key or the provider's own variable"):
         loaded()
 
 
-def test_an_option_that_the_provider_refuses_is_told_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_refused_option_has_none_of_the_providers_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_PROXY", "socks9://secret")
     with pytest.raises(ConfigError, match="cannot be set up") as raised:
         loaded(api_key=SecretStr("sk-0123456789"))

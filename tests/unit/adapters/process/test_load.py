@@ -36,7 +36,7 @@ async def test_every_option_takes_effect(tmp_path: Path) -> None:
     assert text_of(await said(loaded(script, environ=environ, **options), a_turn("-p"))) == f"-p  seen {tmp_path}"
 
 
-async def test_a_path_is_the_edges_own_even_if_the_command_works_elsewhere(
+async def test_a_path_is_relative_to_the_edge_even_if_the_command_has_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -75,7 +75,7 @@ def test_the_edges_path_finds_the_command_and_not_the_systems(tmp_path: Path) ->
         loaded("cat", environ={"PATH": str(tmp_path)})
 
 
-def test_a_command_is_killed_before_its_run_is_left_behind() -> None:
+def test_a_command_is_killed_before_its_run_is_given_up() -> None:
     """A stopping edge and the run service wait for a cancelled agent longer than a command may take to end."""
     assert ProcessConfig(kill_after_s=1.5).kill_after_s < min(STOP_WITHIN_S, Limits().cancel_grace_s)
     with pytest.raises(ValidationError):

@@ -73,7 +73,7 @@ def test_what_is_no_text_is_replaced() -> None:
     assert text_of(heard(TextOutput(), b"a\xffb", b"\xed\x95")) == "a\ufffdb\ufffd"
 
 
-def test_every_key_says_its_event() -> None:
+def test_every_key_gives_its_event() -> None:
     lines = b'{"progress": "reading"}\n{"delta": "so"}\n\n{"artifact": {"name": "n", "parts": [{"data": [1]}]}}\r\n'
     assert heard(jsonl(), lines, b'{"delta": "', b'on"}') == [
         Progress(text="reading"),

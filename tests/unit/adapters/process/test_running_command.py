@@ -32,7 +32,7 @@ class Observed:
         self.stderr += data
 
     async def line(self) -> str:
-        """The first thing it says, which is a line."""
+        """The first line of its output."""
         return (await self.command.read()).decode().strip()
 
     async def pid(self) -> int:
@@ -65,11 +65,11 @@ async def outcome(script: str, *, stdin: bytes = b"", folder: Path | None = None
     return stdout, observed.stderr, code
 
 
-async def test_a_command_is_told_and_heard() -> None:
+async def test_a_command_gets_its_stdin_and_its_output_is_read() -> None:
     assert await outcome("cat; echo so >&2; exit 3", stdin=b"hello") == (b"hello", b"so\n", 3)
 
 
-async def test_the_signal_that_ended_it_is_told() -> None:
+async def test_the_signal_that_ended_it_is_reported() -> None:
     assert await outcome("kill -KILL $$") == (b"", b"", -signal.SIGKILL)
 
 
@@ -82,7 +82,7 @@ async def test_its_stdin_can_be_opened_by_name() -> None:
     assert await outcome("cat /dev/stdin", stdin=b"hello") == (b"hello", b"", 0)
 
 
-async def test_what_it_says_is_heard_while_it_runs() -> None:
+async def test_its_output_is_read_while_it_runs() -> None:
     async with running("echo one; exec sleep 1000") as observed:
         assert await observed.command.read() == b"one\n"
 
@@ -93,7 +93,7 @@ async def test_a_megabyte_goes_through_it() -> None:
 
 
 @pytest.mark.parametrize("script", ["echo done", "exec <&-; echo done", "head -c 1 >/dev/null; echo done"])
-async def test_a_command_need_not_read_what_it_is_told(script: str) -> None:
+async def test_a_command_need_not_read_its_stdin(script: str) -> None:
     assert await outcome(script, stdin=b"x" * 1_000_000) == (b"done\n", b"", 0)
 
 
@@ -103,14 +103,14 @@ async def test_a_command_may_close_its_stdout_and_go_on(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
-async def test_a_command_that_writes_faster_than_it_is_heard_waits() -> None:
+async def test_a_command_that_writes_faster_than_it_is_read_waits() -> None:
     async with running("head -c 5000000 /dev/zero; echo end >&2") as observed:
         assert len(await observed.command.read()) <= 1 << 16
         assert observed.stderr == b""
         assert len(await observed.stdout()) > 4_900_000
 
 
-async def test_a_background_process_that_holds_stdout_holds_nobody_up() -> None:
+async def test_a_background_process_that_holds_stdout_does_not_delay_the_end() -> None:
     async with running("sleep 1000 & echo $!") as observed:
         pid = await observed.pid()
         assert await observed.stdout() == b""
@@ -119,7 +119,7 @@ async def test_a_background_process_that_holds_stdout_holds_nobody_up() -> None:
         await end_of(pid)
 
 
-async def test_one_that_began_a_session_of_its_own_holds_nobody_up_and_lives_on() -> None:
+async def test_one_with_a_session_of_its_own_does_not_delay_the_end_and_lives_on() -> None:
     async with running("setsid sh -c 'echo $$; exec sleep 1000' & wait; exit 0") as observed:
         pid = await observed.pid()
         os.killpg(observed.command._process.pid, signal.SIGTERM)
@@ -129,7 +129,7 @@ async def test_one_that_began_a_session_of_its_own_holds_nobody_up_and_lives_on(
     os.kill(pid, signal.SIGKILL)
 
 
-async def test_a_filter_that_is_slower_than_the_command_is_heard(tmp_path: Path) -> None:
+async def test_the_output_of_a_filter_that_is_slower_than_the_command_is_read(tmp_path: Path) -> None:
     script = "mkfifo f; (cat f; sleep 0.05; echo end) & exec >f; echo begin"
     assert await outcome(script, folder=tmp_path) == (b"begin\nend\n", b"", 0)
 
@@ -141,7 +141,7 @@ async def test_stopping_asks_first() -> None:
     assert observed.stderr.endswith(b"bye\n")
 
 
-async def test_a_command_that_says_much_while_it_ends_is_not_held_up() -> None:
+async def test_a_command_that_writes_much_while_it_ends_does_not_wait() -> None:
     script = "trap 'head -c 1000000 /dev/zero; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
     async with running(script) as observed:
         assert await observed.line() == "ready"

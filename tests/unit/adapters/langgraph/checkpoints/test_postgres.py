@@ -138,7 +138,7 @@ async def test_many_threads_of_one_agent_at_once_do_not_wait_for_each_other(data
         await stuck
 
 
-async def test_a_user_that_may_make_no_tables_is_told_what_to_grant(
+async def test_the_error_for_a_user_that_may_make_no_tables_names_the_grant(
     postgres: PostgresServer, database_url: str
 ) -> None:
     name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]

@@ -84,7 +84,7 @@ async def test_a_file_that_is_set_up_but_cannot_be_written_any_more_is_a_config_
             pass
 
 
-async def test_what_fails_in_the_block_is_not_taken_for_the_files_fault(tmp_path: Path) -> None:
+async def test_an_error_in_the_block_is_not_the_files(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="mine"):
         async with open_checkpoints("sqlite", tmp_path):
             raise sqlite3.OperationalError("mine")

@@ -50,7 +50,7 @@ def test_a_no_keeps_its_reason(text: str, reason: str) -> None:
     "text",
     ["", " ", "yes, delete it", "yes but not that one", "no problem", "yesno", "not sure", "maybe", "all", "네, 지워"],
 )
-def test_what_is_not_clear_is_no_verdict(text: str) -> None:
+def test_an_unclear_text_is_no_approval(text: str) -> None:
     assert read_approval(text) is None
 
 
@@ -119,7 +119,7 @@ def test_data_is_read(shape: AnswerFormat, data: Any, value: Any) -> None:
         (Typed({"type": "object"}), "{not json"),
     ],
 )
-def test_text_that_is_not_clear_is_a_misfit(shape: AnswerFormat, text: str) -> None:
+def test_text_that_is_not_clear_is_an_invalid_answer(shape: AnswerFormat, text: str) -> None:
     with pytest.raises(InvalidAnswer):
         shape.from_text(text)
 
@@ -128,7 +128,7 @@ def test_text_that_is_not_clear_is_a_misfit(shape: AnswerFormat, text: str) -> N
     ("shape", "data"),
     [(Free(), None), (YesNo(), 1), (Choice([1]), True), (Choice(["a"]), 1), (Typed({"type": "null"}), 0)],
 )
-def test_data_that_does_not_fit_is_a_misfit(shape: AnswerFormat, data: Any) -> None:
+def test_data_that_does_not_fit_is_an_invalid_answer(shape: AnswerFormat, data: Any) -> None:
     with pytest.raises(InvalidAnswer):
         shape.from_data(data)
 

@@ -34,7 +34,7 @@ def test_a_pending_interrupt_becomes_a_question() -> None:
     assert question_of(pending) == Question(id="x", value={"a": [1, 2]}, schema={"type": "string"})
 
 
-def test_a_python_type_as_schema_is_not_told() -> None:
+def test_a_python_type_as_schema_is_left_out() -> None:
     assert question_of(GraphInterrupt("a", id="x", response_schema=str)).schema is None
 
 
