@@ -83,7 +83,7 @@ async def test_a_full_disk_is_told_ends_what_runs_and_is_over_without_a_restart(
             again = await answer(client, saying("hello", context="work"))
             assert again.status.state == TaskState.TASK_STATE_COMPLETED
     log = edge.log.read_text()
-    assert log.count(f"the task store {data / 'tasks.sqlite'} cannot be written: the disk refuses") == 1
+    assert log.count(f"the task store {data / 'tasks.sqlite'} cannot be written: the disk fails") == 1
     assert log.count(f"the task store {data / 'tasks.sqlite'} can be written again") == 1
     assert "Traceback" not in log
 

@@ -447,7 +447,7 @@ async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
     lines = errors(caplog)
     assert 1 <= len(lines) <= 2  # one for reads, one for writes
-    assert all("it is not reached; start it" in line for line in lines)
+    assert all("it cannot be reached; start it" in line for line in lines)
 
 
 async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly(

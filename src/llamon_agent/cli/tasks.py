@@ -17,7 +17,7 @@ from llamon_agent.cli.options import AsJson, Switch, Token
 from llamon_agent.cli.screen import Screen
 from llamon_agent.cli.store_admin import Place
 from llamon_agent.cli.task_tables import show_task, show_tasks, summary
-from llamon_agent.config.values import LIKE, read_duration_s
+from llamon_agent.config.values import DURATION_EXAMPLES, read_duration_s
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
 from llamon_agent.runs.inspection import TaskFilter
@@ -198,13 +198,15 @@ def _since_ms(text: str) -> int:
     try:
         return read_timestamp(text, "--since")
     except BadParams as exc:
-        raise Usage(f"--since must be a time, such as 2026-11-30T12:00:00Z, or how long ago, such as {LIKE}") from exc
+        raise Usage(
+            f"--since must be a time, such as 2026-11-30T12:00:00Z, or how long ago, such as {DURATION_EXAMPLES}"
+        ) from exc
 
 
 def _duration_s(text: str) -> float:
     seconds = read_duration_s(text)
     if seconds is None:
-        raise Usage(f"--older-than must be a number above 0 with a unit behind it, such as {LIKE}")
+        raise Usage(f"--older-than must be a number above 0 followed by a unit, such as {DURATION_EXAMPLES}")
     return seconds
 
 

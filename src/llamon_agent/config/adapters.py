@@ -1,4 +1,4 @@
-"""What the configuration can say to each adapter."""
+"""The options of each adapter."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,7 +33,7 @@ class ModelConfig(Section):
     api_key: SecretStr | None = None
     """The provider's key. Without it, the provider's own environment variable."""
     system_prompt: str | None = None
-    """What the model is told before every conversation."""
+    """The system prompt of every conversation."""
     temperature: Annotated[float, Field(ge=0)] | None = None
     """How freely the model chooses its words. Without it, the provider's default."""
     tools: str | None = None

@@ -1,4 +1,4 @@
-"""What the configuration can say about an agent's cards."""
+"""The sections about an agent's cards."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, Si
 
 
 class SkillConfig(Section):
-    """One thing an agent can do, as its card tells it."""
+    """One thing that an agent can do, as shown in its card."""
 
     id: str
     """A short id, unique within the agent."""
@@ -30,7 +30,7 @@ class SkillConfig(Section):
 
 
 class ProviderConfig(Section):
-    """Who offers the agent."""
+    """The provider of the agent."""
 
     organization: str
     """The organization's name."""
@@ -39,7 +39,7 @@ class ProviderConfig(Section):
 
 
 class ExtensionConfig(Section):
-    """Something beyond A2A that the agent speaks, declared in its card."""
+    """An extension of A2A that the agent supports, declared in its card."""
 
     uri: ExtensionUri
     """What names the extension, in the card and in the A2A-Extensions header."""
@@ -52,7 +52,7 @@ class ExtensionConfig(Section):
 
 
 class ExtendedConfig(Section):
-    """What the card for authenticated callers says on top of the one for everybody."""
+    """What the card for authenticated callers adds to the public one."""
 
     description: str | None = None
     """What the agent does, for those callers. Without it, what the other card says."""
@@ -82,11 +82,11 @@ class SigningConfig(Section):
     """Signs the agent cards. Needs `public_url`, as a signature must not vouch for an address that a caller made up."""
 
     keys: Annotated[dict[KeyId, SigningKeyConfig], Field(min_length=1)]
-    """The keys by their ids, which the signatures name. Several sign side by side, for the time when one replaces
+    """The keys by their ids, which the signatures name. Several keys sign each card, for the time when one replaces
     another. The public ones are at /.well-known/jwks.json."""
 
 
 def declared(extensions: tuple[ExtensionConfig, ...]) -> tuple[Extension, ...]:
-    """The extensions of an agent: what every agent speaks, unless they say something else of it, and these."""
+    """The extensions of an agent: these, and the one that every agent supports, unless these declare it differently."""
     own = [Extension(**extension.model_dump()) for extension in extensions]
     return tuple({extension.uri: extension for extension in (HISTORY_SEEDING, *own)}.values())

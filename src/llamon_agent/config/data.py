@@ -34,8 +34,8 @@ class PostgresConfig(Section):
     """Whether a connection keeps settings and prepared statements. Off for a pooler that gives each transaction another
     connection."""
     pipeline: bool = True
-    """Whether statements are sent without waiting for the answers to those before. Off for a pooler that cannot take
-    that."""
+    """Whether statements are sent without waiting for the answers to those before. Off for a pooler that does not
+    support it."""
 
     @model_validator(mode="after")
     def _min_fits(self) -> Self:
@@ -45,7 +45,7 @@ class PostgresConfig(Section):
 
 
 class RetentionConfig(Section):
-    """How long what is over is kept, such as 30d, 24h or 10m."""
+    """How long finished things are kept, such as 30d, 24h or 10m."""
 
     tasks: Duration | None = None
     """How long a task is kept after its end, with its artifacts and webhooks. A conversation goes with its last task.
@@ -67,19 +67,19 @@ class DataConfig(Section):
     postgres: PostgresConfig | None = None
     """A Postgres database that keeps tasks and threads. Without it, the data folder does."""
     ephemeral: bool = False
-    """Keep everything in memory; a restart forgets it."""
+    """Keep everything in memory; a restart loses it."""
     durability: Literal["full", "normal"] = "full"
     """`full` survives a power cut, `normal` only a crash of the process, and is faster."""
     lease_s: Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)] = 15.0
-    """After how many seconds without a sign of life another process takes over what a process was working on."""
+    """After how many seconds without a renewed lease another process takes over the runs of a process."""
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 3
-    """How often a run is tried whose process dies in the middle of it."""
+    """How often a run is tried when its process dies during it."""
     retention: RetentionConfig = RetentionConfig()
-    """How long what is over is kept."""
+    """How long finished things are kept."""
 
     @property
     def retained(self) -> Retention:
-        """How long everything is kept here; in memory nothing is kept forever."""
+        """How long everything is kept; in memory nothing is kept forever."""
         given = self.retention
         otherwise = _EPHEMERAL if self.ephemeral else given
         return Retention(

@@ -49,7 +49,7 @@ ENV_PREFIX = "LLAMON_"
 ENV_DELIMITER = "__"
 
 _NAMELESS = "default"
-"""The key of an agent that nobody named and whose target has no name that could stand in a URL."""
+"""The key of an agent without a name whose target has no name that a URL can hold."""
 
 Adapter = Literal["langgraph", "custom", "model", "process", "echo"]
 Artifacts = Literal["append", "whole-last", "single", "auto"]
@@ -80,8 +80,8 @@ class A2aConfig(Section):
     public_url: PublicUrl | None = None
     """The address callers use, written into the agent cards. Without it a card names the host it was asked at."""
     allowed_hosts: tuple[HostName, ...] = ()
-    """Names beside that of `public_url` by which an edge without a token may be called. Addresses and localhost always
-    may."""
+    """Host names, besides that of `public_url`, by which an edge without a token may be called. Addresses and localhost
+    are always allowed."""
     bearer_token: Tokens = Field(default={})
     """A token that callers must send, or one token for each principal by name. Without it anyone may call."""
     node: Literal["local"] = "local"
@@ -96,33 +96,34 @@ class A2aConfig(Section):
     timeout: Seconds = 600.0
     """How many seconds a run may take before it is stopped and its task fails."""
     wait: Seconds | None = None
-    """How many seconds a caller that waits for an answer is kept waiting, before it is told the task as it is. Without
-    it, until the run ends."""
+    """How many seconds a blocking call waits at most, before it returns the task as it is. Without it, until the run
+    ends."""
     card: Literal["hybrid", "1.0"] = "hybrid"
-    """What the card says of 0.3 to those who do not ask for a version: beside 1.0's fields, or nothing."""
+    """What the card says about 0.3 to clients that ask for no version: its fields together with those of 1.0, or
+    nothing."""
     artifacts: Artifacts = "auto"
     """How an answer is streamed: appended pieces, pieces and then the whole, only the whole, or as the caller needs."""
     tenants: tuple[Tenant, ...] = ()
     """Names that callers may give as `tenant`, each of which keeps its tasks and conversations apart; `*` is any. An
     agent's name is always one: it means that agent."""
     errors: Literal["1.0.1", "1.0.0"] = "1.0.1"
-    """By which table of A2A's errors become HTTP and gRPC statuses; six of them changed with 1.0.1."""
+    """Which version of A2A's table maps errors to HTTP and gRPC statuses; six of them changed with 1.0.1."""
     signing: SigningConfig | None = None
     """Whether the agent cards are signed, and with which keys. Without it, they are not."""
     push: WebhooksConfig = WebhooksConfig()
-    """Push notifications: the webhooks by which callers are told of their tasks."""
+    """Push notifications: webhooks that are notified of tasks."""
     grpc: GrpcConfig = GrpcConfig()
     """gRPC, on a port of its own, for A2A 1.0 and 0.3; it needs llamon-agent[grpc]."""
     idempotency: Literal["header", "message-id"] = "header"
-    """Which messages are taken once, however often they are sent: those that come with an Idempotency-Key header; or
-    all that share a messageId, for callers that never use one twice."""
+    """Which repeated messages are recognized and not processed again: those with the same Idempotency-Key header; or
+    those with the same messageId, for callers that never use one twice."""
     drain_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 6.0
     """How many seconds a stopping edge lets its runs finish, before it hands them to the next start or ends them."""
     unready_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
     """How many seconds a stopping edge goes on as before while /readyz says that it stops, so that a balancer sends it
     nothing more. These come before `drain_s`."""
     trust_proxy: bool = False
-    """Whether to believe X-Forwarded headers. Only behind a proxy that sets them itself."""
+    """Whether to believe X-Forwarded headers. Only with a proxy in front that sets them itself."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
     """The largest request body that is read, in bytes."""
 
@@ -158,7 +159,7 @@ class AgentConfig(Section):
     """What the agent can do. Without it, a graph's tools; an empty list shows one skill made of name and description.
     """
     provider: ProviderConfig | None = None
-    """Who offers the agent."""
+    """The provider of the agent."""
     documentation_url: str | None = None
     """A page about the agent."""
     icon_url: str | None = None
@@ -170,10 +171,10 @@ class AgentConfig(Section):
     streaming: bool = True
     """Whether the agent takes calls that stream. Without it, such calls are refused."""
     extensions: tuple[ExtensionConfig, ...] = ()
-    """What the agent speaks beyond A2A. That it can be started with a history is declared without saying so here."""
+    """Extensions of A2A that the agent supports. The one for starting with a history is always declared."""
     extended: ExtendedConfig | None = None
-    """What authenticated callers are told on top; it needs a2a.bearer_token. Without it, the agent has no card of that
-    kind."""
+    """What the card for authenticated callers adds; it needs a2a.bearer_token. Without it, the agent has no such card.
+    """
     max_file_bytes: Annotated[int, Field(ge=1)] = 5 << 20
     """The largest file that the agent takes, in bytes."""
     max_files_bytes: Annotated[int, Field(ge=1)] = 10 << 20
@@ -181,10 +182,11 @@ class AgentConfig(Section):
     direct_messages: bool = False
     """Whether the agent may answer a new message with a message, and no task is made of it."""
     task_ids: Literal["server", "client"] = "server"
-    """Who names new tasks. With `client`, a message that names a task which is not there begins it, as in A2A 0.2."""
+    """Which side makes the ids of new tasks. With `client`, a message with an unknown task id starts that task, as in
+    A2A 0.2."""
     when_busy: Literal["refuse", "wait"] = "refuse"
-    """What becomes of a message to a task that is working: refused, or kept until the task asks or ends. What waits was
-    written before the question was asked, and is taken for the answer all the same."""
+    """What happens to a message for a task that is working: refused, or kept until the task asks or ends. A kept
+    message then counts as the answer, although it was written before the question."""
     adapter: Adapter | None = None
     """As in `a2a`, for this agent."""
     target: str | None = None
@@ -213,9 +215,9 @@ class LoggingConfig(Section):
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as the edge serves it: what `agents` says of it, completed by the `a2a` section.
+    """How the edge serves an agent: its entry in `agents`, completed by the `a2a` section.
 
-    Shape: name is what its card says where neither the configuration nor the agent does.
+    Shape: name is for the card, where neither the configuration nor the agent gives one.
     """
 
     target: Target
@@ -231,19 +233,19 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def profile(self) -> Profile:
-        """What its card says before the agent itself is asked."""
+        """The profile of its card, without the agent's own description."""
         return self.introduced(Introduction())
 
-    def introduced(self, told: Introduction) -> Profile:
-        """What its card says, given what the agent tells of itself: the configuration wins."""
+    def introduced(self, own: Introduction) -> Profile:
+        """The profile of its card, with the agent's own description; the configuration wins."""
         card = self.card
-        name = card.name or told.name or self.name
+        name = card.name or own.name or self.name
         listed = "skills" in card.model_fields_set
         return Profile(
             name=name,
-            description=card.description or told.description or f"{name}, an agent that answers over A2A.",
+            description=card.description or own.description or f"{name}, an agent that answers over A2A.",
             version=card.version,
-            skills=tuple(skill.skill for skill in card.skills) if listed else told.skills,
+            skills=tuple(skill.skill for skill in card.skills) if listed else own.skills,
             provider=Provider(**card.provider.model_dump()) if card.provider else None,
             documentation_url=card.documentation_url,
             icon_url=card.icon_url,
@@ -257,13 +259,14 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _addition(self) -> Addition | None:
-        """What the extended card adds; none where anybody may call. Source: A2A 1.0 §13.3, 0.3 §7.10 (it is only for
-        authenticated callers).
+        """What the extended card adds; None where callers need no token, as the card is only for authenticated callers.
+
+        Source: A2A 1.0 §13.3, 0.3 §7.10.
         """
         return self.card.extended.addition if self.card.extended and self.bearer else None
 
-    def drives_as(self, other: "AgentSpec") -> bool:
-        """Whether both are one agent to its adapter, whatever differs in their cards, times and limits."""
+    def has_same_runtime_as(self, other: "AgentSpec") -> bool:
+        """Whether both are the same agent to the adapter, even if cards, times and limits differ."""
         return (self.target.adapter, self.target.target, self.langgraph, self.model, self.process) == (
             other.target.adapter,
             other.target.target,
@@ -303,7 +306,7 @@ class EdgeConfig(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Nothing but what it is given: `load_config` merges the sources, so that a problem can name its own."""
+        """Only the given values: `load_config` merges the sources, so that a problem can name its source."""
         return (init_settings,)
 
     def agent_specs(self) -> tuple[AgentSpec, ...]:
@@ -316,9 +319,9 @@ class EdgeConfig(BaseSettings):
 
 
 def _short_name(a2a: A2aConfig) -> str:
-    """A name for an agent that nobody named: the model's, or the last part of its target's module or file.
+    """A name for an agent without one: the model's, or the last part of the target's module or file.
 
-    As a key it keeps the agent's tasks and threads apart from those of the next one that is served in this folder.
+    As a key it separates the agent's tasks and threads from those of another agent that is served from the same folder.
     """
     if a2a.adapter in ("process", "echo"):
         return a2a.adapter
@@ -335,7 +338,7 @@ def _spec(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> Age
         target=Target(
             name=key,
             adapter=adapter,
-            target=agent.target or (a2a.target if _drive_alike(adapter, a2a.adapter) else None) or "",
+            target=agent.target or (a2a.target if _share_targets(adapter, a2a.adapter) else None) or "",
             node=a2a.node,
             session_id=agent.session_id or a2a.session_id,
             timeout_s=agent.timeout or a2a.timeout,
@@ -349,20 +352,20 @@ def _spec(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> Age
         artifacts=agent.artifacts or a2a.artifacts,
         max_file_bytes=agent.max_file_bytes,
         max_files_bytes=agent.max_files_bytes,
-        langgraph=_placed(agent.langgraph, config.data),
+        langgraph=_with_place(agent.langgraph, config.data),
         model=agent.model,
         process=agent.process,
     )
 
 
-def _drive_alike(one: Adapter, other: Adapter) -> bool:
+def _share_targets(one: Adapter, other: Adapter) -> bool:
     """Whether a target for one adapter may be meant for the other, too."""
     return one == other or {one, other} == {"langgraph", "custom"}
 
 
-def _placed(options: LangGraphConfig, data: DataConfig) -> LangGraphConfig:
-    """The options with a place for the threads: where the tasks are, unless they say otherwise. Ephemeral means threads
-    too.
+def _with_place(options: LangGraphConfig, data: DataConfig) -> LangGraphConfig:
+    """The options with the place of the threads: where the tasks are, unless they say otherwise; in memory, if the data
+    are ephemeral.
     """
     durable: Checkpointer = "postgres" if data.postgres else "sqlite"
     placed = durable if options.checkpointer == "data" else options.checkpointer

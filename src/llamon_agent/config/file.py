@@ -13,10 +13,10 @@ KeyPath = tuple[str | int, ...]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where values came from.
+    """A source of values: a file, the environment or the command line.
 
-    Shape: lines tells the line of a key, counted from 1, where there are lines; variable spells a key's path as the
-           source does, where it spells it its own way.
+    Shape: lines has the line of each key, counted from 1, where there are lines; variable writes a key's path as an
+           environment variable.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return True
 
     def line(self, path: KeyPath) -> int:
-        """The line of `path`, or of what it stands in; 0 where there are no lines."""
+        """The line of `path`, or of the nearest section around it; 0 where there are no lines."""
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 0)
 
     def place(self, path: KeyPath) -> str:
-        """The words for where `path` stands, as near as is known."""
+        """The place of `path` for an error text, as exactly as is known."""
         if self.variable is not None:
             return f"{self.name} {self.variable(path)}"
         return f"{self.name}:{line}" if (line := self.line(path)) else self.name
@@ -88,7 +88,7 @@ def _spot(path: Path, error: yaml.MarkedYAMLError) -> str:
 
 
 def _lines(root: yaml.Node, path: Path) -> dict[KeyPath, int]:
-    """The line of every key. Raises: ConfigError for a key that is given twice, of which YAML would keep the last."""
+    """The line of every key. Raises: ConfigError: a key is given twice, of which YAML would keep the last."""
     lines: dict[KeyPath, int] = {}
     seen: set[int] = set()  # an alias is walked once, so that aliases of aliases stay cheap
     todo: list[tuple[KeyPath, yaml.Node]] = [((), root)]
@@ -107,7 +107,7 @@ def _lines(root: yaml.Node, path: Path) -> dict[KeyPath, int]:
 
 
 def _entries(node: yaml.Node) -> list[tuple[str | int, yaml.Node, yaml.Node]]:
-    """What a node holds: the part of the path, the node that tells the line, and the value."""
+    """The entries of a node: the part of the path, the node that has the line, and the value."""
     if isinstance(node, yaml.MappingNode):
         return [(str(key.value), key, value) for key, value in node.value]
     if isinstance(node, yaml.SequenceNode):

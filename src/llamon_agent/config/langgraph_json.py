@@ -1,9 +1,8 @@
-"""A project of the LangGraph command line, served as its `langgraph.json` stands: each graph becomes an agent.
+"""A project of the LangGraph command line, served by its `langgraph.json`: each graph becomes an agent.
 
-Reading the file is one thing, and pure: `read_project` tells what is in it and everything that is wrong. Moving in is
-another: `Project.importable_project` makes the project's modules importable and its environment known, as the LangGraph server
-does before it imports a graph, and takes that back when the graphs cannot be had. Paths are relative to the file's
-folder.
+`read_project` only reads: it returns what is in the file, or all problems. `Project.importable_project` makes the
+project's modules importable and sets its environment, as the LangGraph server does before it imports a graph, and
+undoes that when the graphs cannot be opened. Paths are relative to the file's folder.
 
 Source: the configuration file reference of langgraph-cli 0.4.
 """
@@ -41,10 +40,10 @@ _BUILDING = frozenset(
         "python_version",
     }
 )
-"""Keys that tell how a container is built, which is not our affair."""
+"""Keys about building a container, which do not concern us."""
 
 _OURS = "LLAMON_"
-"""What our own variables begin with. They are read before a project's are known, so these would count from a reload on.
+"""The prefix of our own variables. They are read before a project sets its own, so these would take effect at a reload.
 """
 
 _ODD = "{!r} cannot be a variable: its name is empty or holds '=', or a NUL is in it or its value"
@@ -57,23 +56,23 @@ _PROJECT_FILES = ("pyproject.toml", "setup.py")
 
 
 _set_here: dict[str, str] = {}
-"""The variables that projects have set in this process, which a reload may therefore change."""
+"""The variables that projects have set in this process. A reload may change these."""
 
 
 Importable = Callable[[tuple[Path, ...]], AbstractContextManager[None]]
 
 
 def is_project(target: str) -> bool:
-    """Whether a target is a `langgraph.json`, by whatever name."""
+    """Whether a target is a `langgraph.json`, under any name."""
     return target.endswith(".json")
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `langgraph.json` says, as far as an edge can use it.
+    """The part of a `langgraph.json` that an edge can use.
 
     Shape: agents are as in the `agents` section of the configuration; env is a file or the variables themselves;
-           folders are to be importable; packages are to be installed, as pip would be told; unused are the keys that
-           mean something to LangGraph's own server and nothing to us, foreign the graphs of another language.
+           folders must be importable; packages must be installed, as pip requirements; unused are the keys that only
+           LangGraph's own server uses, foreign the graphs in another language.
     """
 
     file: Path
@@ -86,15 +85,15 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def importable_project(self, importable: Importable) -> Iterator[None]:
-        """Make the project's modules importable and its environment known, for good unless the context raises.
+        """Make the project's modules importable and set its environment; undone only if the context raises.
 
-        Shape: importable makes the modules of these folders importable while its context lasts, and for good.
+        Variables that are set already keep their values, except those that a project has set.
 
-        Variables that are set already stay, but for those that a project has set before.
+        Shape:  importable is a context that makes the modules of these folders importable, undone only if it raises.
         Raises: ConfigError: the file of the environment cannot be used; nothing has changed then.
         """
         variables = self._variables()
-        self._tell(variables)
+        self._log(variables)
         wanted = {name: value for name, value in variables.items() if not name.startswith(_OURS) and _may_set(name)}
         before = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
@@ -118,10 +117,10 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(f"{self.file}: env names {self.env}, in which {_ODD.format(odd[0])}")
         return variables
 
-    def _tell(self, variables: Mapping[str, str]) -> None:
-        """What a person must know who moves a project here."""
+    def _log(self, variables: Mapping[str, str]) -> None:
+        """Log what a person must know about the project."""
         if ours := [name for name in variables if name.startswith(_OURS)]:
-            logger.warning("%s: env cannot configure this edge; passed over: %s", self.file, ", ".join(ours))
+            logger.warning("%s: env cannot configure this edge; ignored: %s", self.file, ", ".join(ours))
         if self.unused:
             logger.warning("%s: not used by this edge: %s", self.file, ", ".join(self.unused))
         if "auth" in self.unused:
@@ -167,7 +166,7 @@ def _read_object(file: Path) -> Mapping[str, Any]:
 
 
 def _agents(graphs: Any, folder: Path, problems: list[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
-    """The graphs as agents, and the names of those that are not Python."""
+    """The graphs as agents, and the names of the graphs that are not Python."""
     if not isinstance(graphs, dict) or not graphs:
         problems.append('graphs must name at least one graph: {"agent": "./agent.py:graph"}')
         return {}, ()
@@ -202,13 +201,13 @@ def _agent(name: str, key: str, target: str, description: object) -> dict[str, s
 
 
 def agent_key(name: str) -> str:
-    """A graph's name as it may stand in a URL."""
+    """A graph's name in a form that a URL can hold."""
     key = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63].rstrip("-_")
     return f"{key}-agent" if key in TAKEN_NAMES else key
 
 
 def _absolute(target: str, folder: Path) -> str:
-    """A target whose file, if it is one, is named from the root on."""
+    """A target with the absolute path of its file, if it names one."""
     place, _, attribute = target.partition(":")
     return f"{(folder / place).resolve()}:{attribute}" if place.endswith(".py") else target
 
@@ -224,7 +223,7 @@ def _dependencies(listed: Any, folder: Path, problems: list[str]) -> tuple[list[
 
 
 def _importable(place: Path) -> Iterator[Path]:
-    """Where the modules of a local dependency are found: as if it were installed, or as its files lie."""
+    """The folders in which the modules of a local dependency are found, as if it were installed."""
     place = place.resolve()
     source = place / "src"
     if (place / "__init__.py").is_file() and not any((place / name).is_file() for name in _PROJECT_FILES):
@@ -264,12 +263,12 @@ def _read_variables(file: Path, env: Path) -> dict[str, str]:
 
 
 def _is_variable(name: str, value: str) -> bool:
-    """Whether an environment can hold this. Source: POSIX.1-2024, Base Definitions §8.1."""
+    """Whether this can be an environment variable. Source: POSIX.1-2024, Base Definitions §8.1."""
     return bool(name) and "=" not in name and "\0" not in name + value
 
 
 def _may_set(name: str) -> bool:
-    """Whether a variable is unset, or is as a project has set it."""
+    """Whether a variable is unset, or has the value that a project has set."""
     return name not in os.environ or os.environ[name] == _set_here.get(name)
 
 
@@ -281,7 +280,7 @@ def _restore(name: str, value: str | None) -> None:
 
 
 def _is_installed(package: str) -> bool:
-    """Whether a requirement's package is here, in whatever version; one that is named by its address may be."""
+    """Whether a requirement's package is installed, in any version. A package by URL counts as installed."""
     found = _PACKAGE.match(package)
     if found is None or "://" in package:
         return True

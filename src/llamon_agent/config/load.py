@@ -1,4 +1,4 @@
-"""Loading the configuration: file, environment and flags merged and checked; every problem is told at once."""
+"""Loading the configuration: file, environment and flags merged and checked; all problems are reported at once."""
 
 import json
 import os
@@ -22,10 +22,10 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.ports.run import Target
 
 _OTHER_VARIABLES = ("token", "context_id", "session_id", "task_id")
-"""Variables of our prefix that set no key: the client's token, and what a command of the process adapter is told."""
+"""Variables with our prefix that set no key: the client's token, and those that commands of the process adapter get."""
 
 _SERVICE = re.compile(r"[A-Z0-9_]+_(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)=.*|[A-Z0-9_]+_PORT=\w+://.*")
-"""What Kubernetes tells every container of a service, which may be called llamon, too. Source: its page on services."""
+"""Kubernetes sets these for each service, and a service may be called llamon. Source: its page on services."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
@@ -33,21 +33,21 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
 
     Shape:  path None reads no file; overrides are nested as the file is. An override of `a2a` also wins over the same
             key of the default agent, because a TARGET on the command line means that agent. A target that is a
-            langgraph.json gives an agent for each graph, of which `agents` may say more.
+            langgraph.json gives an agent for each graph; `agents` may add to them.
     Raises: ConfigError, naming every problem that was found, one a line.
     """
     file = read_file(path) if path else Source(name="command line", values={}, lines={})
-    variables, strangers = _environment(), _strangers()
+    variables, unknown_names = _environment(), _unknown_variables()
     environment = Source(
-        name="environment", values={**variables, **dict.fromkeys(strangers)}, lines={}, variable=_variable
+        name="environment", values={**variables, **dict.fromkeys(unknown_names)}, lines={}, variable=_variable
     )
     flags = Source(name="command line", values=dict(overrides), lines={})
     sources = (flags, environment, file)
     project = _project_of(_merged(_filled(file.values), variables, flags.values))
     graphs = project.agents if project else {}
-    in_file = _freed(_filled(file.values), flags.values, graphs.keys())
+    in_file = _without_overridden(_filled(file.values), flags.values, graphs.keys())
     layers = ({"agents": graphs} if graphs else {}, in_file, variables, flags.values)
-    unknown = [Problem((name,), _no_variable(name)) for name in strangers]
+    unknown = [Problem((name,), _unknown_text(name)) for name in unknown_names]
     try:
         config = EdgeConfig(**_merged(*layers))
     except ValidationError as exc:
@@ -58,8 +58,8 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> EdgeConfig:
 
 
 def load_data_config(path: Path | None, overrides: Mapping[str, Any]) -> DataConfig:
-    """The section `data` alone, made as `load_config` makes it: for commands that serve no agent, whatever may be wrong
-    with those.
+    """The section `data` alone, loaded as by `load_config`: for commands that serve no agent, even if the agents'
+    configuration is wrong.
 
     Raises: ConfigError, as `load_config` does.
     """
@@ -74,7 +74,7 @@ def load_data_config(path: Path | None, overrides: Mapping[str, Any]) -> DataCon
 
 
 def _environment() -> dict[str, Any]:
-    """What the environment sets."""
+    """The values that the environment sets."""
     try:
         return EnvSettingsSource(EdgeConfig)()
     except SettingsError as exc:
@@ -84,8 +84,8 @@ def _environment() -> dict[str, Any]:
         ) from exc
 
 
-def _strangers() -> list[str]:
-    """The variables of our prefix, without it, that are of no section. One of them may have been meant to lock a door.
+def _unknown_variables() -> list[str]:
+    """The variables with our prefix that belong to no section, without it. One may be a misspelt bearer token.
 
     Source: names of variables are read without regard to case, as by pydantic-settings.
     """
@@ -99,7 +99,7 @@ def _strangers() -> list[str]:
     return [name for name in ours if name not in _OTHER_VARIABLES and name.partition(ENV_DELIMITER)[0] not in sections]
 
 
-def _no_variable(name: str) -> str:
+def _unknown_text(name: str) -> str:
     keys = [f"{section}{ENV_DELIMITER}{key}" for section in ("a2a", "data", "logging") for key in _keys_of(section)]
     near = get_close_matches(name, [*keys, *_OTHER_VARIABLES], n=1)
     hint = f"did you mean {_variable((near[0],))}?" if near else f"a key is set as {_variable(('section', 'key'))}"
@@ -129,7 +129,7 @@ def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's values; an empty section is none."""
+    """The file's values without its empty sections."""
     return {name: section for name, section in values.items() if section is not None}
 
 
@@ -142,8 +142,10 @@ def _project_of(values: Mapping[str, Any]) -> Project | None:
     return read_project(Path(target)) if isinstance(target, str) and is_project(target) else None
 
 
-def _freed(values: dict[str, Any], flags: Mapping[str, Any], graphs: Set[str]) -> dict[str, Any]:
-    """The file's values, the agents that the flags mean freed of what the flags set: the graphs, or the default one."""
+def _without_overridden(values: dict[str, Any], flags: Mapping[str, Any], graphs: Set[str]) -> dict[str, Any]:
+    """The file's values, without the keys that the flags set for the agents that they mean: the graphs, or the default
+    agent.
+    """
     agents, a2a = values.get("agents"), values.get("a2a")
     if not isinstance(agents, dict) or not agents:
         return values
@@ -158,7 +160,7 @@ def _without(keys: Set[str], agent: Any) -> Any:
 
 
 def _contradictions(config: EdgeConfig) -> list[Problem]:
-    """What is wrong between keys that are each right."""
+    """The problems between keys that are each valid."""
     if not config.a2a.enabled:
         return []
     found = [*_name_problems(config), *_path_problems(config), *_thread_problems(config)]
@@ -167,19 +169,19 @@ def _contradictions(config: EdgeConfig) -> list[Problem]:
 
 
 def _name_problems(config: EdgeConfig) -> Iterator[Problem]:
-    """Names of agents that there are not."""
+    """Names of agents that do not exist."""
     a2a = config.a2a
     known = [spec.target.name for spec in config.agent_specs()]
     if a2a.agent is not None and a2a.agent not in known:
         yield Problem(("a2a", "agent"), f"names no agent; there are {', '.join(known)}")
-    if a2a.routing is not None and (strangers := [name for name in a2a.routing.allow if name not in known]):
+    if a2a.routing is not None and (missing := [name for name in a2a.routing.allow if name not in known]):
         yield Problem(
-            ("a2a", "routing", "allow"), f"names no agent by {', '.join(strangers)}; there are {', '.join(known)}"
+            ("a2a", "routing", "allow"), f"names no agent by {', '.join(missing)}; there are {', '.join(known)}"
         )
 
 
 def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
-    """Agents whose paths are the edge's own."""
+    """Agents whose paths the edge uses itself."""
     if config.a2a.path != "/":
         return
     for name in [spec.target.name for spec in config.agent_specs()]:
@@ -189,7 +191,7 @@ def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
 
 
 def _thread_problems(config: EdgeConfig) -> Iterator[Problem]:
-    """Threads that are to be where tasks are not."""
+    """Threads that would be kept elsewhere than the tasks."""
     if config.data.ephemeral:
         return
     for name, agent in config.agents.items():
@@ -201,7 +203,7 @@ def _thread_problems(config: EdgeConfig) -> Iterator[Problem]:
 
 
 def _card_problems(config: EdgeConfig) -> Iterator[Problem]:
-    """Extended cards where nobody signs in. Source: A2A 1.0 §13.3, 0.3 §7.10."""
+    """Extended cards where callers need no token. Source: A2A 1.0 §13.3, 0.3 §7.10."""
     if config.a2a.bearer_token:
         return
     for name, agent in config.agents.items():

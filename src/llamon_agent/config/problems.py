@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in our words: the validator's own text never reaches anybody.
+"""The problems of a configuration in our words: the validator's own text is never shown.
 
 A problem is a key and a predicate ("must be ..."), so that `place: key predicate` reads as a sentence.
 """
@@ -15,14 +15,14 @@ from llamon_agent.config.file import KeyPath, Source, dotted
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: the key, and what to say of it."""
+    """One problem: the key, and what is wrong with it."""
 
     path: KeyPath
     text: str
 
 
 class Wrong(ValueError):
-    """A value that one of our own checks refuses; its text is ours and may be shown."""
+    """One of our own checks refuses a value; its text may be shown."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -93,7 +93,7 @@ def _keys_at(path: KeyPath, model: type[BaseModel]) -> list[str]:
 
 
 def _inside(at: Any, part: str | int) -> Any:
-    """What stands at `part`: a model's field; or the model in a mapping or a list, whatever the key or the place."""
+    """The type at `part`: of a model's field, or of the entries of a mapping or a list."""
     if not _is_model(at):
         return next(arg for arg in get_args(at) if _is_model(arg))
     annotation = at.model_fields[str(part)].annotation
@@ -106,14 +106,14 @@ def _is_model(annotation: Any) -> bool:
 
 
 def explain(problems: Iterable[Problem], sources: Sequence[Source]) -> str:
-    """One line a problem: where, which key, what is wrong; a file's problems in the order of its lines.
+    """One line for each problem: the place, the key, what is wrong; a file's problems in the order of its lines.
 
-    Shape: sources are in the order of their right to speak, the file last; a key that none has is missing there.
+    Shape: sources are in the order of their priority, the file last; a key that none of them has is missing there.
     """
 
-    def speaker(path: KeyPath) -> int:
-        return next((place for place, source in enumerate(sources) if source.has(path)), len(sources) - 1)
+    def source_of(path: KeyPath) -> int:
+        return next((number for number, source in enumerate(sources) if source.has(path)), len(sources) - 1)
 
-    spoken = [(speaker(path), path, text) for path, text in problems]
-    spoken.sort(key=lambda one: (one[0], sources[one[0]].line(one[1])))
-    return "\n".join(f"{sources[by].place(path)}: {dotted(path)} {text}" for by, path, text in spoken)
+    found = [(source_of(path), path, text) for path, text in problems]
+    found.sort(key=lambda one: (one[0], sources[one[0]].line(one[1])))
+    return "\n".join(f"{sources[number].place(path)}: {dotted(path)} {text}" for number, path, text in found)

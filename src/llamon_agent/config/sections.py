@@ -1,4 +1,4 @@
-"""The section `a2a.grpc`: where gRPC is spoken."""
+"""What all sections of the configuration share, and the small ones: `a2a.push` and `a2a.grpc`."""
 
 import re
 from ipaddress import ip_network
@@ -12,18 +12,16 @@ from llamon_agent.config.values import HostPort
 from llamon_agent.domain.profile import Scheme
 
 
-# MERGED-DOC: What all sections of the configuration share.
 class Section(BaseModel):
     """A section: frozen, no unknown keys, docstrings become the schema's descriptions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
-# MERGED-DOC: The section `a2a.push`: what callers may have their webhooks told.
 _NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
-def _place(value: str) -> str:
+def _check_place(value: str) -> str:
     if not _NAME.fullmatch(value):
         try:
             ip_network(value)
@@ -32,16 +30,16 @@ def _place(value: str) -> str:
     return value
 
 
-Place = Annotated[str, AfterValidator(_place)]
+Place = Annotated[str, AfterValidator(_check_place)]
 
 
 class WebhooksConfig(Section):
-    """Push notifications: the webhooks by which callers are told of their tasks."""
+    """Push notifications: webhooks that are notified of tasks."""
 
     enabled: bool = True
     """Whether callers may register webhooks."""
     allow: tuple[Place, ...] = ()
-    """Host names, addresses and networks that webhooks may lie in although they are not on the public internet."""
+    """Host names, addresses and networks that webhooks may have although they are not on the public internet."""
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 15.0
     """How many seconds a webhook has to answer, before it is tried again."""
     max_per_task: Annotated[int, Field(ge=1, le=100)] = 10
@@ -52,25 +50,25 @@ class GrpcTlsConfig(Section):
     """TLS for gRPC, by files in PEM. They are read at the start."""
 
     certificate: Path
-    """The server's certificate, and behind it those that signed it."""
+    """The server's certificate, followed by those that signed it."""
     key: Path
     """The key of the certificate."""
     client_ca: Path | None = None
-    """Lets only callers in whose certificate was signed by one of these. Without it, callers need none."""
+    """Callers need a certificate that one of these signed. Without it, callers need none."""
 
 
 class GrpcConfig(Section):
     """gRPC, on a port of its own, for A2A 1.0 and 0.3; it needs llamon-agent[grpc]."""
 
     listen: HostPort | None = None
-    """Where to listen, as HOST:PORT. Port 0 takes a free one. Without it, gRPC is not spoken."""
+    """Where to listen, as HOST:PORT. Port 0 takes a free one. Without it, there is no gRPC."""
     tls: GrpcTlsConfig | None = None
     """TLS on that port. Without it, plain text."""
     card: bool = False
     """Whether the agent cards list the gRPC address. Google's ADK refuses a card that names another origin."""
     card_url: Literal["authority", "url"] = "authority"
-    """How 0.3's cards tell that address: as host:port, which its clients dial; or as a URL, http://host:port, which its
-    conformance suite wants. 1.0's cards always say host:port."""
+    """How 0.3's cards write that address: as host:port, which its clients dial; or as a URL, http://host:port, which
+    its conformance suite wants. 1.0's cards always say host:port."""
 
     @property
     def card_scheme(self) -> Scheme | None:

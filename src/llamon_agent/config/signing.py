@@ -1,6 +1,6 @@
-"""The keys that a configuration names for signing cards, read and checked.
+"""The keys for signing cards, read and checked.
 
-What signs is loaded only where something is signed: it is heavy, and most edges sign nothing.
+The code that signs is loaded only where cards are signed: it is heavy, and most edges sign nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_signer(a2a: A2aConfig) -> Signer | None:
-    """What signs the cards, None if nothing does. Raises: ConfigError, where a key is not what it was any more."""
+    """The signer of the cards, None if they are not signed. Raises: ConfigError: a key has changed and is not valid."""
     if a2a.signing is None:
         return None
     from llamon_agent.wire.cards.signing import Signer
@@ -34,7 +34,7 @@ def open_signer(a2a: A2aConfig) -> Signer | None:
 
 
 def signing_problems(a2a: A2aConfig) -> Iterator[Problem]:
-    """What is wrong with the keys, and with signing at all."""
+    """The problems of the keys, and of signing itself."""
     if a2a.signing is None:
         return
     from llamon_agent.wire.cards.signing import BadKey

@@ -1,4 +1,4 @@
-"""What single values of the configuration must look like, each check with its own words."""
+"""The types of single values in the configuration, each with its check and its error text."""
 
 import re
 from math import isfinite
@@ -12,19 +12,18 @@ from llamon_agent.config.problems import Wrong
 from llamon_agent.domain.message import essence
 from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
 
-# MERGED-DOC: How long something is, as people write it: 90s, 10m, 24h, 30d, 2w.
-FORM = r"^[0-9]{1,9}(\.[0-9]{1,3})?[smhdw]$"
-"""What a duration looks like, also to the configuration's JSON Schema."""
+DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?[smhdw]$"
+"""A duration as people write it, such as 90s or 2w; the configuration's JSON Schema has it, too."""
 
-LIKE = "30d, 24h, 10m or 90s"
-"""Examples, for whoever wrote something else."""
+DURATION_EXAMPLES = "30d, 24h, 10m or 90s"
+"""For error texts."""
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def read_duration_s(text: str) -> float | None:
-    """Seconds; None where the text is no duration, or one of nothing."""
-    if not re.fullmatch(FORM, text):
+    """A duration in seconds; None where the text is no duration above 0."""
+    if not re.fullmatch(DURATION_PATTERN, text):
         return None
     return float(text[:-1]) * _UNITS_S[text[-1]] or None
 
@@ -38,10 +37,10 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 _EXTENSION_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x2b\x2d-\x7e]+")
 _KEY_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _LARGEST_WHOLE = 2**53 - 1
-"""Beyond it a JSON number is another one to some readers. Source: RFC 8259 §6."""
+"""Some readers round a JSON number beyond this. Source: RFC 8259 §6."""
 _RESERVED_TREES = ("/.well-known", "/health", "/healthz", "/livez", "/readyz")
 RESERVED_PATHS = ("/agents", "/health", "/healthz", "/livez", "/readyz")
-"""What the edge answers itself, beside the cards."""
+"""Paths that the edge answers itself, besides the cards."""
 
 
 def _host_port(value: str) -> str:
@@ -86,7 +85,7 @@ def _session_template(value: str) -> str:
 
 
 def _one_or_many_tokens(value: object) -> object:
-    """A single token is the default principal's."""
+    """A single token belongs to the default principal."""
     return {DEFAULT_PRINCIPAL: value} if isinstance(value, str | SecretStr) else value
 
 
@@ -105,7 +104,7 @@ def is_import_path(value: str) -> bool:
 
 
 TAKEN_NAMES = frozenset({"tasks", "v1"})
-"""What cannot be an agent's name or a tenant, as the default agent's HTTP+JSON has paths that begin so."""
+"""These cannot be an agent's name or a tenant: paths of the default agent's HTTP+JSON begin with them."""
 
 
 def _agent_name(value: str) -> str:
@@ -139,7 +138,7 @@ def _extension_uri(value: str) -> str:
 
 def _duration(value: str) -> str:
     if read_duration_s(value) is None:
-        raise Wrong(f"must be a number above 0 with a unit behind it, such as {LIKE}")
+        raise Wrong(f"must be a number above 0 followed by a unit, such as {DURATION_EXAMPLES}")
     return value
 
 
@@ -186,7 +185,7 @@ Tokens = Annotated[
 Mode = Annotated[str, AfterValidator(_mode)]
 SessionTemplate = Annotated[str, AfterValidator(_session_template)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Duration = Annotated[str, AfterValidator(_duration), WithJsonSchema({"type": "string", "pattern": FORM})]
+Duration = Annotated[str, AfterValidator(_duration), WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN})]
 ExtensionUri = Annotated[str, AfterValidator(_extension_uri)]
 KeyId = Annotated[str, AfterValidator(_key_id)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(_json_object)]

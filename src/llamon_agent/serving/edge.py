@@ -213,7 +213,7 @@ class Edge:
 
     async def _open(self, spec: AgentSpec) -> OpenAgent:
         kept = self._agents.get(spec.target.name)
-        if kept is not None and kept.spec.drives_as(spec):
+        if kept is not None and kept.spec.has_same_runtime_as(spec):
             return kept
         return await OpenAgent(spec, lambda stack: self._open_agent(spec, stack)).opened()
 

@@ -57,11 +57,11 @@ class Storage:
     ) -> "BaseCheckpointSaver[str] | None":
         if self._pool is not None and self._data.postgres is not None and kind == "postgres":
             from llamon_agent.adapters.langgraph.checkpoints.postgres import open_postgres_checkpoints
-            from llamon_agent.store.postgres.schema import schema_turn
+            from llamon_agent.store.postgres.schema import schema_lock
 
-            pipeline = self._data.postgres.pipeline
+            lock, pipeline = schema_lock(self._pool), self._data.postgres.pipeline
             return await open_postgres_checkpoints(
-                self._pool, agent=name, lock=schema_turn(self._pool), pipeline=pipeline, access=self._pool.access
+                self._pool, agent=name, lock=lock, pipeline=pipeline, access=self._pool.access
             )
         from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 

@@ -1,4 +1,4 @@
-"""Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the stores' contracts."""
+"""Tasks in memory: for `--ephemeral`, for tests, and as the simplest implementation of the stores' contracts."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,8 +12,8 @@ from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Rem
 
 
 class MemoryTaskStore:
-    """A `TaskStore` and `PushStore` that forgets with the process. What it keeps is frozen, so it hands out what it was
-    given, uncopied. Nobody else has it, so there is nothing to hold and nothing to take over.
+    """A `TaskStore` and `PushStore` that ends with the process. Tasks are frozen, so it returns them uncopied. No other
+    process can use it, so there is nothing to hold and nothing to take over.
     """
 
     holder = "memory"
@@ -21,11 +21,9 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
-        self._contexts: dict[str, list[str]] = {}  # the ids of a context's tasks, so that asking for one costs little
+        self._contexts: dict[str, list[str]] = {}  # the ids of each context's tasks, so that listing one is cheap
         self._pushes: dict[str, dict[str, TaskPushConfig]] = {}  # by task and id
-        self._keys: dict[
-            tuple[str, str, str], tuple[str, IdempotencyKey]
-        ] = {}  # by owner, agent and key: the task's id
+        self._keys: dict[tuple[str, str, str], tuple[str, IdempotencyKey]] = {}  # owner, agent, key -> task id, key
         self._closed = False
 
     async def reached(self) -> None:
@@ -35,7 +33,7 @@ class MemoryTaskStore:
         self,
         task: Task,
         *,
-        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
         key: IdempotencyKey | None = None,
     ) -> None:
         self._check_open()
@@ -51,7 +49,7 @@ class MemoryTaskStore:
         task: Task,
         *,
         expect: int,
-        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
         key: IdempotencyKey | None = None,
     ) -> None:
         self._check_open()
@@ -69,8 +67,8 @@ class MemoryTaskStore:
 
     async def list(self, query: TaskQuery) -> TaskPage:
         self._check_open()
-        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_place, reverse=True)
-        rest = [task for task in found if query.after is None or _place(task) < query.after]
+        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_order, reverse=True)
+        rest = [task for task in found if query.after is None or _order(task) < query.after]
         return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
@@ -107,12 +105,12 @@ class MemoryTaskStore:
     async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         self._check_open()
         old = [task for task in self._tasks.values() if task.is_paused and task.status.at_ms < before_ms]
-        return tuple(sorted(old, key=_place)[:limit])
+        return tuple(sorted(old, key=_order)[:limit])
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
         self._check_open()
         old = [task for task in self._tasks.values() if task.is_terminal and task.status.at_ms < before_ms]
-        gone = sorted(old, key=_place)[:limit]
+        gone = sorted(old, key=_order)[:limit]
         for task in gone:
             self._forget(task)
         ids = {task.id for task in gone}
@@ -201,6 +199,6 @@ def _matches(query: TaskQuery, task: Task) -> bool:
     )
 
 
-def _place(task: Task) -> tuple[int, str]:
-    """Where a task stands in a list, which is read from the highest place down."""
+def _order(task: Task) -> tuple[int, str]:
+    """The sort key of a list, whose highest comes first."""
     return task.status.at_ms, task.id

@@ -334,4 +334,4 @@ def test_many_tasks_go_at_once(folder: Path, capsys: Capture) -> None:
 def test_an_age_that_is_none_is_a_usage_error(folder: Path, capsys: Capture) -> None:
     keep(folder)
     assert main(["tasks", "prune", "--older-than", "30"]) == Exit.USAGE
-    assert "--older-than must be a number above 0 with a unit" in capsys.readouterr().err
+    assert "--older-than must be a number above 0 followed by a unit" in capsys.readouterr().err

@@ -119,9 +119,7 @@ def test_in_memory_nothing_is_kept_forever(load: Load) -> None:
 @pytest.mark.parametrize("wrong", ["30", "0d", "-1h", "soon", "1 d", "1y", "9999999999d"])
 def test_a_length_of_time_has_a_unit(load: Load, wrong: str) -> None:
     problem = refused(load, f"data: {{retention: {{tasks: '{wrong}'}}}}")
-    assert (
-        "data.retention.tasks must be a number above 0 with a unit behind it, such as 30d, 24h, 10m or 90s" in problem
-    )
+    assert "data.retention.tasks must be a number above 0 followed by a unit, such as 30d, 24h, 10m or 90s" in problem
 
 
 def test_the_schema_knows_lengths_of_time() -> None:

@@ -228,7 +228,7 @@ def test_agents_are_alike_to_their_adapter_whatever_their_cards_say(load: Load, 
         load(f"{ECHO}agents: {{a: {{}}}}").agent_specs(),
         load(f"{ECHO}agents: {{a: {agent}}}").agent_specs(),
     )
-    assert one.drives_as(other) is alike
+    assert one.has_same_runtime_as(other) is alike
 
 
 def test_what_an_agent_takes_and_gives_is_said_by_media_types(load: Load) -> None:

@@ -165,7 +165,7 @@ def test_a_project_does_not_configure_the_edge(read: Read, caplog: pytest.LogCap
     move_in(read(env={"LLAMON_A2A__LISTEN": "0.0.0.0:1", "LG_TEXT": "a"}))
     assert "LLAMON_A2A__LISTEN" not in os.environ
     assert os.environ["LG_TEXT"] == "a"
-    assert "passed over: LLAMON_A2A__LISTEN" in caplog.text
+    assert "ignored: LLAMON_A2A__LISTEN" in caplog.text
 
 
 def test_an_env_file_that_is_not_there_is_a_warning(read: Read, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""A look at the tasks in a Postgres database, also while edges work on them: in transactions that only read."""
+"""Reading the tasks of a Postgres database for the operator, even while edges work on them: transactions only read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,13 @@ from llamon_agent.runs.inspection import StoreFacts, TaskFilter
 from llamon_agent.store.postgres.pool import PoolOptions, connection_arguments, why_not
 from llamon_agent.store.postgres.rows import Row, kept_text
 from llamon_agent.store.records import task_in
-from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS, load_migrations, load_statements
 
 _SQL = {**load_statements("postgres/inspection.sql"), **load_statements("postgres/schema.sql")}
 _NEEDED = len(load_migrations("postgres/migrations"))
 
-_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
-_AT_ONCE = 100
-"""How many tasks are fetched at once when all are read."""
+_FETCH_SIZE = 100
+"""How many tasks are fetched at a time when all are read."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -35,7 +34,7 @@ class PostgresInspection:
     @classmethod
     @contextmanager
     def open(cls, options: PoolOptions) -> Iterator["PostgresInspection"]:
-        """Look at the database, as long as the block runs. Raises: ConfigError: it cannot be used."""
+        """Read the database as long as the block runs. Raises: ConfigError: it cannot be used."""
         try:
             with psycopg.connect(options.url, **connection_arguments(options)) as connection:
                 connection.read_only = True
@@ -49,7 +48,7 @@ class PostgresInspection:
     def every(self, wanted: TaskFilter) -> Iterator[Task]:
         self._check()
         with self._connection.transaction(), self._connection.cursor("every", binary=True) as cursor:
-            cursor.itersize = _AT_ONCE
+            cursor.itersize = _FETCH_SIZE
             cursor.execute(_SQL["every"], _filters(wanted))
             for (body,) in cursor:
                 yield task_in(body)
@@ -111,8 +110,8 @@ def _filters(wanted: TaskFilter) -> Row:
         "agent": _kept(wanted.agent),
         "context_id": _kept(wanted.context_id),
         "states": [state.value for state in wanted.states] or None,
-        "since_ms": _EARLIEST_MS if wanted.since_ms is None else wanted.since_ms,
-        "before_ms": _LATEST_MS if wanted.before_ms is None else wanted.before_ms,
+        "since_ms": EARLIEST_MS if wanted.since_ms is None else wanted.since_ms,
+        "before_ms": LATEST_MS if wanted.before_ms is None else wanted.before_ms,
     }
 
 

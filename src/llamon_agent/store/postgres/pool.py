@@ -1,12 +1,12 @@
-"""Connections to Postgres, for whoever keeps something there.
+"""Connections to Postgres, and how each use of them is reported, for the task store and for the threads.
 
-Each is tried before it is handed out, and one that has broken is replaced by another as soon as the server is back. So
-a server that restarts is away for a moment, in which callers are told so, and nothing here has to be restarted.
+Each connection is tested before it is used, and a broken one is replaced as soon as the server is back. So while a
+server restarts, calls fail for a moment, and nothing here has to be restarted.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from time import monotonic
 from typing import Any
 
@@ -15,14 +15,15 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool
 
-from llamon_agent.domain.errors import BackendError, ConfigError
+from llamon_agent.domain.errors import ConfigError
 from llamon_agent.store.outage import Outage
 from llamon_agent.store.statements import load_statements
 
-# MERGED-DOC: Uses of a database by all who keep something there, and what helps where it is away.
 _log = logging.getLogger(__name__)
 
-_UNREACHED = "it is not reached; start it, or see to the way there"
+_FAILURES = (psycopg.Error, OSError)  # TimeoutError is an OSError
+
+_UNREACHED = "it cannot be reached; start it, or check the network"
 
 _WRONG: Mapping[str, str] = {
     "25006": "it takes no writes; see why it is read-only, or give the address of the primary",
@@ -37,21 +38,19 @@ _WRONG: Mapping[str, str] = {
 
 
 class PostgresAccess:
-    """How a database does. Belongs to one event loop."""
+    """Around each use of a database. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self.reads = Outage("the database", "read", _log)
         self.writes = Outage("the database", "written", _log)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Around a use that reads. Raises: BackendError, where the database is what fails."""
-        with _used(self.reads):
-            yield
+    def reading(self) -> AbstractContextManager[None]:
+        """Around a use that reads. Raises: BackendError, where the database fails."""
+        return self.reads.reporting(_FAILURES, what_is_wrong)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Around a look whether it can be used, of which the log hears nothing. Raises: BackendError."""
+        """Around a probe of the database, which logs nothing. Raises: BackendError."""
         if self.writes.is_on:
             raise BackendError()
         try:
@@ -59,56 +58,45 @@ class PostgresAccess:
         except (psycopg.Error, OSError) as exc:
             raise BackendError() from exc
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Around a use that writes. Raises: BackendError, where the database is what fails."""
-        with _used(self.writes):
-            yield
+    def writing(self) -> AbstractContextManager[None]:
+        """Around a use that writes. Raises: BackendError, where the database fails."""
+        return self.writes.reporting(_FAILURES, what_is_wrong)
 
 
 def what_is_wrong(exc: BaseException) -> str | None:
-    """What is wrong with a database and what helps; None where that is not known."""
+    """What is wrong with a database and what helps; None where that is unknown."""
     if isinstance(exc, TimeoutError):
         return _WRONG["57014"]
     if isinstance(exc, OSError):
         return _UNREACHED
     state = getattr(exc, "sqlstate", None)
-    if state is None:  # a connection that broke or never came to be has none
+    if state is None:  # as after a connection that broke or could not be made
         return _UNREACHED if isinstance(exc, psycopg.OperationalError) else None
     return _WRONG.get(state)
-
-
-@contextmanager
-def _used(outage: Outage) -> Iterator[None]:
-    try:
-        yield
-    except (psycopg.Error, OSError) as exc:  # TimeoutError is an OSError
-        outage.failed(what_is_wrong(exc), exc)
-        raise BackendError() from exc
-    outage.over()
 
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 CHECKOUT_S = 5.0
-"""How long a caller waits for a connection, before the server counts as away."""
+"""How long a caller waits for a connection before the server counts as unreachable."""
 
 _RECONNECT_S = 2.0
-"""How long the pool itself tries to open one; after that the next caller makes it try anew, so that a server that was
-away for an hour is found again as fast as one that was away for a second."""
+"""How long the pool itself tries to open a connection. After that the next caller makes it try again, so that a server
+that was down for an hour is found as fast as one that was down for a second."""
 
 _OLDEST_VERSION = 13_00_00
 _PREPARE_AFTER = 5  # uses of a statement; psycopg's own default
 
 _ISOLATION = "read committed"
-"""What the statements are written for: each sees what is there when it begins, and a row that was awaited anew."""
+"""What the statements are written for: each sees what is committed when it begins, and reads a row again that it had to
+wait for."""
 
 _SESSION = (
     "-c statement_timeout=30s -c idle_in_transaction_session_timeout=120s "
     r"-c default_transaction_isolation=read\ committed"
 )
-"""What the server ends by itself should this process hang; in time every call is bounded on this side. And the
-isolation, whatever the database's own is."""
+"""Limits at which the server ends a statement or a transaction, should this process hang; otherwise this side has its
+own limits. And the isolation, whatever the default of the database is."""
 
 _NOT_DURABLE = "-c synchronous_commit=off"
 
@@ -116,10 +104,10 @@ _SQL = load_statements("postgres/schema.sql")
 
 
 class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """A database, and how to talk to it.
+    """A database, and how to connect to it.
 
-    Shape: without `prepare` a connection keeps nothing between transactions, neither statements nor settings, as
-           poolers want it; `durable` False lets a commit return before it is on the disk, which is such a setting.
+    Shape: without `prepare` a connection keeps neither statements nor settings between transactions, as poolers need
+           it; `durable` False lets a commit return before it is on the disk, which is such a setting.
     """
 
     url: str
@@ -130,13 +118,13 @@ class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pool(AsyncConnectionPool[Connection]):
-    """A pool that tries a connection before it hands it out.
+    """A pool that tests a connection before it gives it to a caller.
 
-    The library's own check waits a second after each that has died, and longer after the next: when a server restarts
-    all of them die, and callers would be refused long after it is back. Here all dead ones are dropped at once, and
-    then a new one is awaited.
+    The library's own check waits a second after each dead connection, and longer after the next. When a server restarts
+    all of them are dead, and calls would fail long after it is back. Here all dead ones are dropped at once, and then
+    the caller waits for a new one.
 
-    Shape: `access` is what every use of the database goes through.
+    Shape: every use of the database goes through `access`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -184,7 +172,7 @@ async def open_pool(options: PoolOptions) -> AsyncGenerator[Pool]:
 
 
 def connection_arguments(options: PoolOptions) -> dict[str, Any]:
-    """What a connection is opened with, beside the address, which may say the same things differently.
+    """What a connection is opened with, besides the address, whose own options win.
 
     Raises: psycopg.ProgrammingError: the address cannot be read.
     """
@@ -198,14 +186,14 @@ def connection_arguments(options: PoolOptions) -> dict[str, Any]:
         "tcp_user_timeout": 20_000,
     }
     arguments = {key: value for key, value in defaults.items() if key not in given}
-    if options.prepare:  # poolers refuse settings of a session, or hand them to somebody else
+    if options.prepare:  # poolers refuse settings of a session, or give them to other clients
         session = _SESSION if options.durable else f"{_SESSION} {_NOT_DURABLE}"
         arguments["options"] = f"{session} {given.get('options') or ''}".strip()
     return arguments | {"autocommit": True, "prepare_threshold": _PREPARE_AFTER if options.prepare else None}
 
 
 async def _check(connection: Connection) -> None:
-    """Raises: ConfigError: the database is not one that tasks can be kept in."""
+    """Raises: ConfigError: the database cannot hold tasks."""
     cursor = await connection.execute(_SQL["facts"])
     found = await cursor.fetchone()
     assert found is not None
@@ -236,8 +224,7 @@ _REASONS: Mapping[str, str] = {
     "too many": "the server has no connection left: raise its max_connections, or lower pool_max here and elsewhere.",
     "unsupported startup parameter": "a pooler refuses the session's settings: set data.postgres.prepare to false.",
 }
-"""Words by which a server, in English, says what is wrong. There are no codes: libpq keeps those of a failed connection
-to itself."""
+"""Words in a server's English messages, and what they mean. libpq gives no codes of a failed connection."""
 
 
 def why_not(exc: psycopg.Error | OSError) -> str:
@@ -253,7 +240,7 @@ def why_not(exc: psycopg.Error | OSError) -> str:
         )
     if isinstance(exc, psycopg.ProgrammingError):
         return "data.postgres.url: cannot be read as a Postgres address; %-encode what is special in its password."
-    _, _, said = str(exc).partition("FATAL: ")  # what the server says; before it stand names from the address
+    _, _, said = str(exc).partition("FATAL: ")  # the server's message; before it come names from the address
     said = said or ("password" if "no password supplied" in str(exc) else "")
     reason = next((reason for word, reason in _REASONS.items() if word in said), None)
     return "data.postgres: " + (

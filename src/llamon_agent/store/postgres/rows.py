@@ -1,8 +1,8 @@
-"""What the domain's values are in Postgres' columns, and back.
+"""The domain's values as Postgres columns, and back.
 
-Values are kept whole, as JSON in bytea: jsonb takes no \\u0000, rewrites what it is given, and measured twice the time
-for a task of 20 kB. Beside them are the columns that queries look at. Text takes every character but U+0000, which a
-caller's names may have.
+Values are kept whole, as JSON in bytea: jsonb refuses \\u0000, rewrites its input, and took twice the time for a task
+of 20 kB. The other columns are for queries. A column of text takes every character except U+0000, which a caller's
+names may hold.
 """
 
 import logging
@@ -15,24 +15,23 @@ from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Task, TaskQuery, TaskState
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import IdempotencyKey
+from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS
 
 Row = dict[str, Any]
 
 _write = msgspec.json.Encoder().encode
 _read_push = msgspec.json.Decoder(TaskPushConfig).decode
 
-_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
-
 _log = logging.getLogger(__name__)
 
 
 def kept_text(text: str) -> str:
-    """A text as a column takes it. No two texts become one."""
+    """A text as a column can hold it. Different texts stay different."""
     return text.replace("\\", "\\\\").replace("\0", "\\0")
 
 
-def told_text(kept: str) -> str:
-    """The text that a column has kept."""
+def original_text(kept: str) -> str:
+    """The text that `kept_text` was given."""
     return "\\".join(part.replace("\\0", "\0") for part in kept.split("\\\\"))
 
 
@@ -74,21 +73,21 @@ def push_row(push: TaskPushConfig) -> Row:
 
 
 def query_row(query: TaskQuery) -> Row:
-    """The query as parameters. A filter that is off becomes one that everything passes; so an index still seeks."""
-    after_ms, after_id = query.after or (_LATEST_MS, "")
+    """The query as parameters. A filter that is off becomes one that every row passes."""
+    after_ms, after_id = query.after or (LATEST_MS, "")
     return {
         **names(owner=query.owner, agent=query.agent, context_id=query.context_id or "", after_id=after_id),
-        "changed_since_ms": _EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
+        "changed_since_ms": EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
         "after_ms": after_ms,
         "states": [state.value for state in query.states or TaskState],
-        "rows": query.limit + 1,  # the one more tells that there are more
+        "rows": query.limit + 1,  # one more than asked for: it shows whether there are more
     }
 
 
 def push_in(body: bytes, told_seq: int) -> TaskPushConfig:
-    """Raises: BackendError: what is kept is no webhook."""
+    """Raises: BackendError: the row holds no readable webhook."""
     try:
         return msgspec.structs.replace(_read_push(body), told_seq=told_seq)
     except msgspec.MsgspecError as exc:
-        _log.exception("the task store keeps a webhook that cannot be read")
+        _log.exception("the task store holds a webhook that cannot be read")
         raise BackendError() from exc

@@ -1,4 +1,4 @@
-"""The schema in Postgres: brought to this version once, however many processes start at the same time."""
+"""The schema in Postgres. One process migrates it, however many start at the same time."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -14,8 +14,8 @@ from llamon_agent.store.statements import load_migrations, load_statements
 _SQL = load_statements("postgres/schema.sql")
 _MIGRATIONS = load_migrations("postgres/migrations")
 
-_TURN_S = 120.0
-_LOOK_AGAIN_S = 0.05
+_LOCK_S = 120.0
+_RETRY_S = 0.05
 
 
 class SchemaVersion(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class SchemaVersion(msgspec.Struct, frozen=True):
 
 
 async def schema_version(pool: Pool) -> SchemaVersion:
-    """What the database has; nothing is changed. Raises: ConfigError."""
+    """Read the version; nothing is changed. Raises: ConfigError."""
     try:
         async with pool.connection() as connection:
             found = await _version(connection) if await _one(connection, "has_versions") else 0
@@ -36,30 +36,31 @@ async def schema_version(pool: Pool) -> SchemaVersion:
 
 
 async def migrate(pool: Pool) -> SchemaVersion:
-    """Bring the schema to this version, all steps or none. What was found.
+    """Bring the schema to this version, in all steps or none; returns what was found.
 
     Raises: ConfigError: it is a newer version's, or this user may not change it.
     """
     try:
-        async with schema_turn(pool) as connection:
+        async with schema_lock(pool) as connection:
             return await _migrate(connection)
     except psycopg.Error as exc:
         raise ConfigError(why_not(exc)) from exc
 
 
 @asynccontextmanager
-async def schema_turn(pool: Pool) -> AsyncGenerator[Connection]:
-    """While the block runs, no other process changes the schema. What it gives is in a transaction, which goes with it.
+async def schema_lock(pool: Pool) -> AsyncGenerator[Connection]:
+    """While the block runs, no other process changes the schema. The connection is in a transaction that ends with the
+    block.
 
-    Raises: ConfigError: another process does not come to its end.
+    Raises: ConfigError: another process takes too long.
     """
-    ends_s = asyncio.get_running_loop().time() + _TURN_S
+    ends_s = asyncio.get_running_loop().time() + _LOCK_S
     while asyncio.get_running_loop().time() < ends_s:
         async with pool.connection() as connection, connection.transaction():
             if await _one(connection, "take_turn"):
                 yield connection
                 return
-        await asyncio.sleep(_LOOK_AGAIN_S)
+        await asyncio.sleep(_RETRY_S)
     raise ConfigError("data.postgres: another process is changing the schema: start this one when it is done.")
 
 
@@ -82,7 +83,7 @@ async def _version(connection: Connection) -> int:
 
 
 async def _one(connection: Connection, statement: str) -> int:
-    """The one value that a statement gives. It is not prepared: see `take_turn`."""
+    """The one value of a statement. It is not prepared: see `take_turn`."""
     found = await (await connection.execute(_SQL[statement], prepare=False)).fetchone()
     assert found is not None
     return int(found[0])

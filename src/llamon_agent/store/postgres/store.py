@@ -1,7 +1,8 @@
 """Tasks in a Postgres database, which many processes may share.
 
-Several processes never break a task: compare-and-set, and who holds its run, are part of each statement. Writes of
-tasks go in groups, one at a time; reads and the few other writes take a connection of their own each.
+Several processes never break a task: each statement compares and sets, and checks which process holds the run. Writes
+of tasks are committed in groups, one group at a time. Each read, and each of the few other writes, takes a connection
+of its own.
 """
 
 import asyncio
@@ -20,14 +21,14 @@ from llamon_agent.store.postgres.rows import (
     created_row,
     kept_text,
     names,
+    original_text,
     push_in,
     push_row,
     query_row,
     saved_row,
-    told_text,
 )
 from llamon_agent.store.postgres.schema import migrate
-from llamon_agent.store.postgres.writer import DEADLINE_S, TaskWriter
+from llamon_agent.store.postgres.writer import DEADLINE_S, GroupCommitWriter
 from llamon_agent.store.records import abandoned_in, readable, task_in
 from llamon_agent.store.statements import load_statements
 
@@ -41,15 +42,15 @@ Rows = list[tuple[Any, ...]]
 
 
 class PostgresTaskStore:
-    """A `TaskStore` and `PushStore` in a database. Belongs to one event loop; the connections are its opener's."""
+    """A `TaskStore` and `PushStore` in a database. Belongs to one event loop; who opened the pool closes it."""
 
     is_durable = True
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._writer = TaskWriter(pool, holder=random_id())
+        self._writer = GroupCommitWriter(pool, holder=random_id())
         self._known = False
-        self._doubtful_takes: list[str] = []  # tasks that may be held by this process without its knowing
+        self._doubtful_takes: list[str] = []  # tasks that this process may hold without knowing it
         self._closed = False
 
     @classmethod
@@ -74,27 +75,27 @@ class PostgresTaskStore:
 
     async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
         if not await self._writer.write("create", created_row(task, turn, key)):
-            raise await self._why_not(task, key)
+            raise await self._conflict_of(task, key)
 
     async def save(
         self, task: Task, *, expect: int, turn: Turn | None = None, key: IdempotencyKey | None = None
     ) -> None:
         if not await self._writer.write("save", saved_row(task, expect, turn, key)):
-            raise await self._why_not(task, key)
+            raise await self._conflict_of(task, key)
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
-        found = await self._ask("get", **names(id=task_id, owner=owner, agent=agent))
+        found = await self._fetch("get", **names(id=task_id, owner=owner, agent=agent))
         return task_in(found[0][0]) if found else None
 
     async def list(self, query: TaskQuery) -> TaskPage:
-        found = await self._ask("list" if query.context_id is None else "list_context", **query_row(query))
+        found = await self._fetch("list" if query.context_id is None else "list_context", **query_row(query))
         bodies = [body for _, body in found if body is not None]  # an empty page still has its total
         tasks = tuple(task_in(body) for body in bodies[: query.limit])
         return TaskPage(tasks=tasks, total=found[0][0], more=len(bodies) > query.limit)
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
-        found = await self._ask("find_key", **names(owner=owner, agent=agent, key=key))
-        return Remembered(digest=found[0][0], task_id=told_text(found[0][1])) if found else None
+        found = await self._fetch("find_key", **names(owner=owner, agent=agent, key=key))
+        return Remembered(digest=found[0][0], task_id=original_text(found[0][1])) if found else None
 
     async def renew(self, *, until_ms: int) -> bool:
         async with self._connection(writes=True) as connection:
@@ -130,13 +131,12 @@ class PostgresTaskStore:
         return abandoned_in((body, turn, attempt) for body, turn, attempt in taken)
 
     async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
-        found = await self._ask(
-            "held", holder=self.holder, excluding=[kept_text(each) for each in excluding], limit=limit
-        )
+        kept = [kept_text(each) for each in excluding]
+        found = await self._fetch("held", holder=self.holder, excluding=kept, limit=limit)
         return readable(body for (body,) in found)
 
     async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
-        found = await self._ask("paused_before", before_ms=before_ms, limit=limit)
+        found = await self._fetch("paused_before", before_ms=before_ms, limit=limit)
         return readable(body for (body,) in found)
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
@@ -145,37 +145,37 @@ class PostgresTaskStore:
             await connection.execute(_SQL["wait_for_turn"])
             found = await (await connection.execute(_SQL["prune"], row, binary=True)).fetchall()
         contexts = [
-            (told_text(owner), told_text(agent), told_text(context_id))
+            (original_text(owner), original_text(agent), original_text(context_id))
             for _, owner, agent, context_id, has_more in found
             if not has_more
         ]
-        return Pruned(task_ids=tuple(told_text(row[0]) for row in found), contexts=tuple(dict.fromkeys(contexts)))
+        return Pruned(task_ids=tuple(original_text(row[0]) for row in found), contexts=tuple(dict.fromkeys(contexts)))
 
     async def forget_keys(self, *, before_ms: int, limit: int) -> int:
-        return await self._tell("forget_keys", before_ms=before_ms, limit=limit)
+        return await self._execute("forget_keys", before_ms=before_ms, limit=limit)
 
     async def put_push(self, push: TaskPushConfig) -> None:
-        await self._tell("put_push", **push_row(push))
+        await self._execute("put_push", **push_row(push))
 
     async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
-        found = await self._ask("list_push", **names(owner=owner, agent=agent, task_id=task_id))
+        found = await self._fetch("list_push", **names(owner=owner, agent=agent, task_id=task_id))
         return tuple(push_in(*row) for row in found)
 
     async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
-        await self._tell("delete_push", **names(owner=owner, agent=agent, task_id=task_id, id=config_id))
+        await self._execute("delete_push", **names(owner=owner, agent=agent, task_id=task_id, id=config_id))
 
     async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
-        await self._tell("mark_delivered", **names(task_id=task_id, id=config_id), seq=seq)
+        await self._execute("mark_delivered", **names(task_id=task_id, id=config_id), seq=seq)
 
     async def undelivered(self) -> tuple[TaskPushConfig, ...]:
-        return tuple(push_in(*row) for row in await self._ask("undelivered"))
+        return tuple(push_in(*row) for row in await self._fetch("undelivered"))
 
     async def close(self) -> None:
         self._closed = True
         await self._writer.close()
 
-    async def _why_not(self, task: Task, key: IdempotencyKey | None) -> Conflict:
-        """What was in the way of a write that changed nothing."""
+    async def _conflict_of(self, task: Task, key: IdempotencyKey | None) -> Conflict:
+        """The reason why a write changed nothing."""
         taken = None if key is None else await self.find_key(task.owner, task.agent, key.value)
         return Conflict() if taken is None else KeyTaken(taken.task_id, taken.digest)
 
@@ -190,12 +190,12 @@ class PostgresTaskStore:
         cursor = await connection.execute(_SQL["take"], {"id": ids, "holder": self.holder}, binary=True)
         return await cursor.fetchall()
 
-    async def _ask(self, statement: str, *, writes: bool = False, **row: Any) -> Rows:
-        """The rows that a statement gives. Raises: BackendError."""
+    async def _fetch(self, statement: str, *, writes: bool = False, **row: Any) -> Rows:
+        """Execute a statement; its rows. Raises: BackendError."""
         async with self._connection(writes=writes) as connection:
             return await (await connection.execute(_SQL[statement], row, binary=True)).fetchall()
 
-    async def _tell(self, statement: str, **row: Any) -> int:
+    async def _execute(self, statement: str, **row: Any) -> int:
         """Execute a statement; how many rows it changed. Raises: BackendError."""
         async with self._connection(writes=True) as connection:
             return (await connection.execute(_SQL[statement], row)).rowcount

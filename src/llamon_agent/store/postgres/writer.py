@@ -1,19 +1,19 @@
-"""Many callers' writes of tasks in few statements, to Postgres.
+"""Group commit to Postgres: many callers' writes of tasks in few statements.
 
-A commit costs much the same for one write as for a hundred, and so does a statement's way to the server and back:
-writes that arrive while a group is under way wait and share the next, as the rows of one statement for each kind of
-write. Such a statement is a transaction of its own, and the only thing that is sent: measured, neither a transaction
-around both kinds nor psycopg's pipeline makes a group faster, and both make a single write slower.
+A commit costs much the same for one write as for a hundred, and so does a round trip to the server. So writes that
+arrive while a group is being written wait for the next group, as the rows of one statement for each kind of write. Such
+a statement is a transaction of its own, and the only thing that is sent: measured, neither a transaction around both
+kinds nor psycopg's pipeline makes a group faster, and both make a single write slower.
 
 Rules:
-- At most one group is under way, and in it at most one write of a task; a second one of the same task comes with the
-  next, so that each sees what the one before has left.
-- A write that changes no row, a conflict, is an outcome like another and leaves the rest of the group alone.
-- A failure fails the group. Whether a server that broke off in the middle has kept it, nobody knows: these writes are
-  *in doubt*. Their callers are told that they were not kept, and that is made true before the next group: a task that
-  was created after all is taken back, and a value that was saved after all may be replaced by its task's next save,
-  although that expects the value before.
-- A caller that was cancelled has left its write behind; it may or may not be kept, like any write cut short.
+- At most one group is written at a time, with at most one write of a task in it. A second write of the same task comes
+  with the next group, so that it sees the result of the first.
+- A write that changes no row is a conflict: an outcome like any other, which does not affect the rest of the group.
+- A failure fails the group. If the connection broke in the middle, it is unknown whether the server has kept the group:
+  these writes are *in doubt*. Their callers get an error, as if nothing was kept, and this is made true before the next
+  group: a task that was created after all is deleted, and a value that was saved after all may be replaced by the next
+  save of its task, although that save expects the value before.
+- The write of a caller that was cancelled may or may not be kept.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ Kind = Literal["create", "save"]
 Row = Mapping[str, Any]
 
 DEADLINE_S = 20.0
-"""How long a group may take before its server counts as away."""
+"""How long a group may take before the server counts as unreachable."""
 
 _MAX_GROUP = 256
 
@@ -43,8 +43,8 @@ class _Write(NamedTuple):
     outcome: asyncio.Future[bool | BaseException]
 
 
-class TaskWriter:
-    """Writes tasks as `holder`. Belongs to one event loop; the connections are its opener's."""
+class GroupCommitWriter:
+    """Writes tasks as `holder`. Belongs to one event loop; who opened the pool closes it."""
 
     def __init__(self, pool: Pool, *, holder: str) -> None:
         self.holder = holder
@@ -56,7 +56,7 @@ class TaskWriter:
         self._closed = False
 
     async def write(self, kind: Kind, row: Row) -> bool:
-        """Carry out a write; whether it changed a row. It is committed on return.
+        """Execute a write; whether it changed a row. It is committed on return.
 
         Raises: BackendError: nothing was written, or the writer is closed.
         """
@@ -65,14 +65,14 @@ class TaskWriter:
         write = _Write(kind, row, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
         if self._work is None or self._work.done():
-            self._work = asyncio.create_task(self._empty())
+            self._work = asyncio.create_task(self._write_groups())
         outcome = await write.outcome
         if isinstance(outcome, BaseException):
             raise BackendError() from outcome
         return outcome
 
     async def clear_doubts(self, connection: Connection) -> None:
-        """Take back the tasks that were created while their callers were told that they were not."""
+        """Delete the tasks that the server may have created although their callers got an error."""
         if not self._doubtful_creates:
             return
         doubtful = dict(self._doubtful_creates)
@@ -82,26 +82,26 @@ class TaskWriter:
             self._doubtful_creates.pop(id, None)
 
     async def close(self) -> None:
-        """Commit what waits. Safe to call twice."""
+        """Commit the waiting writes. Safe to call twice."""
         self._closed = True
         if self._work is not None:
             await self._work
 
-    async def _empty(self) -> None:
+    async def _write_groups(self) -> None:
         while self._waiting:
             group = self._next_group()
             outcomes: list[bool] | BaseException = BackendError()
             try:
                 with self._pool.access.writing():
-                    outcomes = await self._carried_out(group)
+                    outcomes = await self._write(group)
             except BackendError as exc:
                 outcomes = exc.__cause__ or exc
             finally:
                 _settle(group, outcomes)
-            await asyncio.sleep(0)  # who was just answered gets to add the next write to the next group
+            await asyncio.sleep(0)  # callers that were just answered can add a write to the next group
 
     def _next_group(self) -> list[_Write]:
-        """Of each task its first write, sorted by task; the others wait on, in their order."""
+        """The first write of each task, sorted by task; the others keep waiting, in their order."""
         group: dict[str, _Write] = {}
         later: list[_Write] = []
         for write in self._waiting:
@@ -112,7 +112,7 @@ class TaskWriter:
         self._waiting = later
         return [write for _, write in sorted(group.items())]
 
-    async def _carried_out(self, group: Sequence[_Write]) -> list[bool]:
+    async def _write(self, group: Sequence[_Write]) -> list[bool]:
         """Which writes changed a row."""
         try:
             async with asyncio.timeout(DEADLINE_S), self._pool.connection() as connection:
@@ -128,7 +128,7 @@ class TaskWriter:
         return [write.row["id"] in changed for write in group]
 
     async def _commit(self, connection: Connection, group: Sequence[_Write]) -> set[str]:
-        """Carry out a group: the tasks that it changed."""
+        """Execute a group; the tasks that it changed."""
         kinds: dict[Kind, list[Row]] = {}
         for write in group:
             kinds.setdefault(write.kind, []).append(write.row)
@@ -146,7 +146,7 @@ class TaskWriter:
                 self._doubtful_saves.setdefault(row["id"], set()).add(row["seq"])
 
     async def _without_doubts(self, connection: Connection, group: Sequence[_Write]) -> list[_Write]:
-        """The writes, each expecting what is kept, where that was this process's own without its knowing."""
+        """The writes; a save expects the kept value where that is from a write of this process that was in doubt."""
         asked = [write.row["id"] for write in group if write.row["id"] in self._doubtful_saves]
         if not asked:
             return list(group)

@@ -1,8 +1,8 @@
 """One process owns a data folder.
 
-The locks are the operating system's, on open files: they go with the process, however that ends, so a process that was
-killed never leaves its folder locked. There are two, where folders can be locked: one is on a file, which network file
-systems tell other machines of, and one on the folder itself, which nobody can delete while it is in use.
+The locks are the operating system's, on open files. They end with the process, so a process that was killed never
+leaves its folder locked. There are two: one on a file in the folder, which network file systems show to other machines,
+and one on the folder itself, where folders can be locked: if the lock file is deleted, no second process gets in.
 """
 
 import errno
@@ -18,10 +18,10 @@ from llamon_agent.private_files import close_to_others, make_private_folder, war
 
 LOCK_NAME = "llamon.lock"
 TASKS_NAME = "tasks.sqlite"
-"""The file of a data folder in which the tasks are."""
+"""The file with the tasks in a data folder."""
 
 _HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-"""What is told of a lock that somebody else has; Windows has its own words for it."""
+"""The errors of a lock that another process holds; the last two are those of Windows."""
 
 _NETWORKED = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs"}
 
@@ -34,15 +34,15 @@ class FolderInUse(ConfigError):
 
 @contextmanager
 def own_folder(path: str | Path) -> Iterator[Path]:
-    """Hold a data folder for this process alone, and make it if it is not there.
+    """Lock a data folder for this process alone, and make it if it does not exist.
 
     Raises: ConfigError: another process holds it, or it cannot be made or written.
     """
     folder = Path(path).absolute()
     with ExitStack() as held:
-        _take_file(folder, held)
+        _lock_file(folder, held)
         warn_of_open_folder(folder)
-        _take_itself(folder, held)
+        _lock_folder(folder, held)
         if _is_on_network(folder):
             _log.warning(
                 "the data folder %s is on a network file system, where SQLite may lose what is written: "
@@ -52,7 +52,7 @@ def own_folder(path: str | Path) -> Iterator[Path]:
         yield folder
 
 
-def _take_file(folder: Path, held: ExitStack) -> None:
+def _lock_file(folder: Path, held: ExitStack) -> None:
     """Lock the file in the folder. Raises: ConfigError."""
     try:
         make_private_folder(folder)
@@ -72,9 +72,9 @@ def _take_file(folder: Path, held: ExitStack) -> None:
         ) from exc
 
 
-def _take_itself(folder: Path, held: ExitStack) -> None:
-    """Lock the folder, where that can be done. Raises: FolderInUse."""
-    if sys.platform == "win32":  # where a file that is open cannot be deleted
+def _lock_folder(folder: Path, held: ExitStack) -> None:
+    """Lock the folder itself, where that is possible. Raises: FolderInUse."""
+    if sys.platform == "win32":  # there an open file cannot be deleted
         return
     itself = os.open(folder, os.O_RDONLY)
     held.callback(os.close, itself)
@@ -96,7 +96,7 @@ def _why_not(folder: Path, exc: OSError) -> str:
 
 
 def _is_on_network(folder: Path) -> bool:
-    """Whether the folder's files are another machine's, as far as that can be known. Source: proc_pid_mountinfo(5)."""
+    """Whether the folder is on a network file system, as far as that is known. Source: proc_pid_mountinfo(5)."""
     try:
         mounts = Path("/proc/self/mountinfo").read_text()
         device = folder.stat().st_dev
@@ -106,7 +106,7 @@ def _is_on_network(folder: Path) -> bool:
 
 
 def kind_of_file_system(mounts: str, device: str) -> str | None:
-    """The kind of file system that a device, MAJOR:MINOR, has by the lines of mountinfo."""
+    """The kind of file system of a device, MAJOR:MINOR, by the lines of mountinfo."""
     for line in mounts.splitlines():
         about_mount, _, about_kind = line.partition(" - ")
         if about_mount.split()[2:3] == [device]:

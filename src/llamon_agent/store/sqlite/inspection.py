@@ -1,4 +1,4 @@
-"""A look at a SQLite task store, also while an edge works on it: the file is opened for reading only."""
+"""Reading an SQLite task store for the operator, even while an edge works on it: the file is opened read-only."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,14 +11,12 @@ from llamon_agent.domain.errors import BackendError, ConfigError
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.inspection import StoreFacts, TaskFilter
 from llamon_agent.store.sqlite.writer import Row
-from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS, load_migrations, load_statements
 
 _SQL = load_statements("sqlite/inspection.sql")
 _NEEDED = len(load_migrations("sqlite/migrations"))
 
 _read_task = msgspec.json.Decoder(Task).decode
-
-_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
 
 
 class SqliteInspection:
@@ -31,7 +29,7 @@ class SqliteInspection:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator["SqliteInspection"]:
-        """Look at the file, as long as the block runs. Raises: ConfigError: there is none, or it cannot be read."""
+        """Read the file as long as the block runs. Raises: ConfigError: there is none, or it cannot be read."""
         if not path.is_file():
             raise ConfigError(f"There is no task store at {path}: name the data folder with --data, or a --config.")
         try:
@@ -79,7 +77,7 @@ class SqliteInspection:
             raise ConfigError(f"The task store {self._path} is a newer version's: upgrade llamon-agent.")
 
     def _size(self) -> int:
-        """Of the file, and of what is not folded into it yet."""
+        """Of the file and of its write-ahead log."""
         parts = (self._path.with_name(self._path.name + ending) for ending in ("", "-wal"))
         return sum(part.stat().st_size for part in parts if part.exists())
 
@@ -97,7 +95,7 @@ class SqliteInspection:
             for (body,) in self._connection.execute(_SQL[statement], row):
                 yield _read_task(body)
         except msgspec.MsgspecError as exc:
-            raise BackendError("The task store keeps a task that cannot be read.") from exc
+            raise BackendError("The task store holds a task that cannot be read.") from exc
 
 
 def _filters(wanted: TaskFilter) -> Row:
@@ -106,6 +104,6 @@ def _filters(wanted: TaskFilter) -> Row:
         "agent": wanted.agent,
         "context_id": wanted.context_id,
         "states": msgspec.json.encode(wanted.states).decode() if wanted.states else None,
-        "since_ms": _EARLIEST_MS if wanted.since_ms is None else wanted.since_ms,
-        "before_ms": _LATEST_MS if wanted.before_ms is None else wanted.before_ms,
+        "since_ms": EARLIEST_MS if wanted.since_ms is None else wanted.since_ms,
+        "before_ms": LATEST_MS if wanted.before_ms is None else wanted.before_ms,
     }

@@ -1,8 +1,8 @@
 """Tasks in one SQLite file: the embedded default.
 
-The file is in WAL mode, so reads go on while a group of writes is committed: each side has a connection and a thread of
-its own. It belongs on a local disk (WAL needs shared memory) and to one process (see `own_folder`); several could not
-break it, though, because compare-and-set is part of each statement.
+The file is in WAL mode, so reads continue while a group of writes is committed: reading and writing each have a
+connection and a thread. The file must be on a local disk, as WAL needs shared memory, and one process owns it (see
+`own_folder`). Still, several processes could not break a task, because each statement compares and sets.
 """
 
 import asyncio
@@ -25,27 +25,25 @@ from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 from llamon_agent.store.sqlite import upkeep as sqlite_upkeep
 from llamon_agent.store.sqlite.file import SqliteFile, what_is_wrong
-from llamon_agent.store.sqlite.writer import GroupedWriter, Row
-from llamon_agent.store.statements import load_migrations, load_statements
+from llamon_agent.store.sqlite.writer import GroupCommitWriter, Row
+from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS, load_migrations, load_statements
 
 Durability = Literal["full", "normal"]
 """What a returned write survives.
 
-full:   everything up to a power loss: each group of writes is synced to the disk before its callers are answered.
-normal: the end of this process, kill -9 included, but not a power loss or a crash of the machine, which may take back
-        the last writes (never the file's consistency): the operating system decides when they reach the disk.
+full:   also a power loss: each group of writes is synced to the disk before its callers are answered.
+normal: the end of this process, kill -9 included, but not a power loss or a crash of the machine. These may lose the
+        last writes, but never the consistency of the file: the operating system decides when writes reach the disk.
 Source: SQLite, PRAGMA synchronous, for WAL mode.
 """
 
 _SQL = {**load_statements("sqlite/task.sql"), **load_statements("sqlite/push.sql")}
 _MIGRATIONS = load_migrations("sqlite/migrations")
 
-# JSON and not MessagePack, which has no integers beyond 64 bits; and people can read it with the sqlite3 shell.
+# JSON and not MessagePack: it has no integers beyond 64 bits, and people can read JSON with the sqlite3 shell.
 _write = msgspec.json.Encoder().encode
 _read_task = msgspec.json.Decoder(Task).decode
 _read_config = msgspec.json.Decoder(PushConfig).decode
-
-_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -60,16 +58,16 @@ class SqliteTaskStore:
         self._holder = random_id()
         self._is_known = False
         self._file = file
-        self._writer = GroupedWriter(writing, file)
+        self._writer = GroupCommitWriter(writing, file)
         self._reading = reading
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llamon-store-reader")
         self._closed = False
 
     @classmethod
     def open(cls, path: str | Path, *, durability: Durability = "full") -> "SqliteTaskStore":
-        """Open the file, made or brought to this version's schema where needed. Blocks: call it before serving.
+        """Open the file; make it or migrate it where needed. Blocks: call it before serving.
 
-        Who had it open before is dead, for one process owns it: what they held can be taken over at once.
+        A process that had it open before is dead, as one process owns the file: its runs can be taken over at once.
 
         Raises: ConfigError: the file cannot be opened or written, is no task store, or is a newer version's.
         """
@@ -120,7 +118,7 @@ class SqliteTaskStore:
     async def renew(self, *, until_ms: int) -> bool:
         holder, is_first, successor = self._holder, not self._is_known, random_id()
         if is_first:
-            successor = holder  # nobody can have ended who was not known
+            successor = holder  # a holder that is unknown cannot have been ended
         lives = await self._writer.work(
             lambda connection: sqlite_upkeep.renew(connection, holder, until_ms, successor=successor)
         )
@@ -175,21 +173,21 @@ class SqliteTaskStore:
 
     async def close(self) -> None:
         self._closed = True
-        await asyncio.to_thread(self._let_go_of_reading)
+        await asyncio.to_thread(self._stop_reading)
         await self._writer.close()  # last, so that closing it folds the WAL into the file
 
     async def _write(self, statement: str, row: Row, task: Task, key: IdempotencyKey | None) -> None:
         if key is None:
-            in_the_way = None if await self._writer.write(statement, row) else Conflict()
+            conflict = None if await self._writer.write(statement, row) else Conflict()
         else:
-            in_the_way = await self._writer.work(
+            conflict = await self._writer.work(
                 lambda connection: sqlite_upkeep.write_keyed(connection, statement, row, task, key)
             )
-        if in_the_way is not None:
-            raise in_the_way
+        if conflict is not None:
+            raise conflict
 
     def _columns(self, task: Task, turn: Turn | None) -> dict[str, str | int | bytes | None]:
-        """What a write may change, and the id; a settled task is held by nobody."""
+        """What a write may change, and the id. A settled task has no holder."""
         return {
             "id": task.id,
             "state": task.status.state.value,
@@ -201,7 +199,7 @@ class SqliteTaskStore:
             "turn": None if turn is None or task.is_settled else _write(turn),
         }
 
-    def _let_go_of_reading(self) -> None:
+    def _stop_reading(self) -> None:
         self._reader.shutdown()
         self._reading.close()
 
@@ -246,17 +244,17 @@ def _list(connection: sqlite3.Connection, query: TaskQuery) -> TaskPage:
 
 
 def _filters(query: TaskQuery) -> Row:
-    """The query as parameters. A filter that is off becomes one that everything passes; so an index still seeks."""
-    after_ms, after_id = query.after or (_LATEST_MS, "")
+    """The query as parameters. A filter that is off becomes one that every row passes."""
+    after_ms, after_id = query.after or (LATEST_MS, "")
     return {
         "owner": query.owner,
         "agent": query.agent,
         "context_id": query.context_id or "",
-        "changed_since_ms": _EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
+        "changed_since_ms": EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
         "after_ms": after_ms,
         "after_id": after_id,
         "states": _json_list(query.states or TaskState),
-        "rows": query.limit + 1,  # the one more tells that there are more
+        "rows": query.limit + 1,  # one more than asked for: it shows whether there are more
     }
 
 
@@ -265,7 +263,7 @@ def _json_list(states: Iterable[TaskState]) -> str:
 
 
 def _connect(path: str | Path) -> sqlite3.Connection:
-    # Each connection is opened here and then used by one thread only; transactions are begun by hand.
+    # Each connection is opened here and then used by one thread only. Transactions are explicit.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with ExitStack() as opened:
         opened.callback(connection.close)
@@ -275,7 +273,7 @@ def _connect(path: str | Path) -> sqlite3.Connection:
 
 
 def _migrate(connection: sqlite3.Connection, path: str | Path) -> None:
-    """Bring the schema to this version, each step in a transaction of its own."""
+    """Bring the schema to this version, each step in its own transaction."""
     (version,) = connection.execute("pragma user_version").fetchone()
     if version > len(_MIGRATIONS):
         raise ConfigError(
@@ -286,5 +284,5 @@ def _migrate(connection: sqlite3.Connection, path: str | Path) -> None:
 
 
 def _why_not(path: str | Path, exc: sqlite3.Error) -> str:
-    wrong = what_is_wrong(exc) or "it is no task store; put a backup in its place, or move it away"
+    wrong = what_is_wrong(exc) or "it is not a task store; put a backup in its place, or move it away"
     return f"The task store {path} cannot be opened or written: {wrong}."

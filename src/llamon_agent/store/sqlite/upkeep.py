@@ -1,6 +1,7 @@
-"""What a SQLite task store does in several statements of one transaction: keys, takeovers, retention.
+"""What an SQLite task store does in several statements of one transaction: keys, takeovers, retention.
 
-Each function is work for the writer's thread. It looks before it changes anything, so nothing has to be taken back.
+The functions that change something run in the writer's thread. They read before they change anything, so that nothing
+has to be rolled back.
 """
 
 import sqlite3
@@ -27,7 +28,7 @@ def find_key(connection: sqlite3.Connection, owner: str, agent: str, key: str) -
 def write_keyed(
     connection: sqlite3.Connection, statement: str, row: Row, task: Task, key: IdempotencyKey
 ) -> Conflict | None:
-    """Write a task and its key; or what is in the way of that."""
+    """Write a task and its key; returns the conflict where that is not possible."""
     taken = find_key(connection, task.owner, task.agent, key.value)
     if taken is not None:
         return KeyTaken(taken.task_id, taken.digest)
@@ -39,7 +40,7 @@ def write_keyed(
 
 
 def renew(connection: sqlite3.Connection, holder: str, until_ms: int, *, successor: str) -> bool:
-    """Let the holder live on; or make its successor known, because it was ended."""
+    """Renew the lease of the holder; if another process ended it, register its successor."""
     row = {"holder": holder, "until_ms": until_ms}
     if connection.execute(SQL["renew"], row).rowcount == 1:
         return True
@@ -50,7 +51,7 @@ def renew(connection: sqlite3.Connection, holder: str, until_ms: int, *, success
 def take_over(
     connection: sqlite3.Connection, holder: str, *, now_ms: int, limit: int, task_id: str | None
 ) -> tuple[Abandoned, ...]:
-    """End who is dead, and take what is abandoned."""
+    """Delete the holders whose lease is over, and take over the runs that have no holder."""
     connection.execute(SQL["end_dead"], {"holder": holder, "now_ms": now_ms})
     row = {"holder": holder, "limit": limit, "task_id": task_id}
     found = abandoned_in(connection.execute(SQL["take_over"], row))
@@ -70,7 +71,7 @@ def paused_before(connection: sqlite3.Connection, *, before_ms: int, limit: int)
 
 
 def prune(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> Pruned:
-    """Forget tasks that ended long ago, and all that is theirs."""
+    """Delete tasks that ended long ago, with their webhooks and keys."""
     gone = connection.execute(SQL["ended_before"], {"before_ms": before_ms, "limit": limit}).fetchall()
     for statement in ("forget_task", "forget_pushes", "forget_keys_of"):
         connection.executemany(SQL[statement], [{"id": task_id} for task_id, *_ in gone])
@@ -82,7 +83,7 @@ def prune(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> Prun
 
 
 def forget_keys(connection: sqlite3.Connection, *, before_ms: int, limit: int) -> int:
-    """Forget keys that came long ago; how many."""
+    """Delete old keys; how many there were."""
     return connection.execute(SQL["forget_keys"], {"before_ms": before_ms, "limit": limit}).rowcount
 
 

@@ -1,17 +1,17 @@
-"""Many callers' writes in few transactions.
+"""Group commit to SQLite: many callers' writes in few transactions.
 
-A commit to disk costs much the same for one write as for fifty, so writes that arrive while a transaction is under way
-wait and share the next. At most one transaction is under way, and it runs in a thread of its own.
+A commit to disk costs much the same for one write as for fifty. So writes that arrive during a transaction wait for the
+next one and share it. There is at most one transaction at a time, in a thread of its own.
 
 Rules:
-- The event loop side has no lock: only the loop touches `_waiting`. The thread gets a whole group and gives back its
-  outcomes at once, which wakes the loop once per transaction, not once per write.
-- A group is handed over one turn of the loop after the outcomes of the last: callers that were just answered get to add
-  their next write to it.
-- A write that changes no row, a conflict, is an outcome like another and leaves the rest of the group alone. One of
-  several statements looks before it changes anything, so that nothing of it has to be taken back. A failure of the
-  database fails the group; the next group tries again, for a full disk may have room by then.
-- A caller that was cancelled has left its write behind; it may or may not be kept, like any write cut short.
+- The event loop needs no lock: only the loop uses `_waiting`. The thread gets a whole group and returns its outcomes
+  together, which wakes the loop once per transaction, not once per write.
+- The thread gets a group one iteration of the loop after the outcomes of the last one, so that callers that were just
+  answered can add their next write to it.
+- A write that changes no row is a conflict: an outcome like any other, which does not affect the rest of the group. A
+  write of several statements reads before it changes anything, so that nothing has to be rolled back. A failure of the
+  database fails the group; the next group tries again, as a full disk may have room by then.
+- The write of a caller that was cancelled may or may not be kept.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 class _Failed(NamedTuple):
-    """The outcome of a write whose group is not kept."""
+    """The outcome of a write whose group failed."""
 
     error: BaseException
 
@@ -40,7 +40,7 @@ class _Write(NamedTuple):
     outcome: asyncio.Future[Any]
 
 
-class GroupedWriter:
+class GroupCommitWriter:
     """Owns a connection and the one thread that writes through it. Belongs to one event loop."""
 
     def __init__(self, connection: sqlite3.Connection, file: SqliteFile) -> None:
@@ -57,7 +57,7 @@ class GroupedWriter:
         return await self.work(lambda connection: connection.execute(statement, row).rowcount == 1)
 
     async def work(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do some work that belongs together, in the writer's thread; what it returns. It is committed on return.
+        """Do some work in the writer's thread, in one transaction; returns its result. It is committed on return.
 
         Raises: BackendError: nothing was written, or the writer is closed.
         """
@@ -68,23 +68,23 @@ class GroupedWriter:
         self._waiting.append(write)
         if self._idle.is_set():
             self._idle.clear()
-            loop.call_soon(self._hand_over)
+            loop.call_soon(self._start_group)
         outcome: _T | _Failed = await write.outcome
         if isinstance(outcome, _Failed):
             raise BackendError() from outcome.error
         return outcome
 
     async def close(self) -> None:
-        """Commit what waits, then let go of the thread and the connection. Safe to call twice."""
+        """Commit the waiting writes, then close the thread and the connection. Safe to call twice."""
         self._closed = True
         await self._idle.wait()
-        await asyncio.to_thread(self._let_go)
+        await asyncio.to_thread(self._release)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._thread.shutdown()
         self._connection.close()
 
-    def _hand_over(self) -> None:
+    def _start_group(self) -> None:
         group, self._waiting = self._waiting, []
         if not group:
             self._idle.set()
@@ -92,7 +92,7 @@ class GroupedWriter:
         loop = asyncio.get_running_loop()
         try:
             work = loop.run_in_executor(self._thread, _commit, self._connection, self._file, group)
-        except RuntimeError as exc:  # no thread is to be had; those who wait must hear of it
+        except RuntimeError as exc:  # no thread can be started: the waiting callers must get an error
             work = loop.create_future()
             work.set_exception(exc)
         work.add_done_callback(partial(self._settle, group))
@@ -107,11 +107,11 @@ class GroupedWriter:
         for write, outcome in zip(group, outcomes, strict=True):
             if not write.outcome.done():
                 write.outcome.set_result(outcome)
-        asyncio.get_running_loop().call_soon(self._hand_over)
+        asyncio.get_running_loop().call_soon(self._start_group)
 
 
 def _commit(connection: sqlite3.Connection, file: SqliteFile, group: Sequence[_Write]) -> list[Any]:
-    """Carry out a group in one transaction: what came of each of its writes. Runs in the writer's thread."""
+    """Execute a group in one transaction; the outcome of each write. Runs in the writer's thread."""
     file.check()
     try:
         connection.execute("begin immediate")

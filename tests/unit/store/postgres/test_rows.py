@@ -6,7 +6,7 @@ from tests.contract.task_store import a_task, a_turn
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import TaskQuery, TaskState
-from llamon_agent.store.postgres.rows import kept_text, names, push_in, push_row, query_row, saved_row, told_text
+from llamon_agent.store.postgres.rows import kept_text, names, original_text, push_in, push_row, query_row, saved_row
 
 TEXTS = st.text(st.sampled_from("\0\\0a")) | st.text()
 
@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("\0\\0a")) | st.text()
 @given(TEXTS)
 def test_any_text_comes_back_as_it_went_in(text: str) -> None:
     assert "\0" not in kept_text(text)
-    assert told_text(kept_text(text)) == text
+    assert original_text(kept_text(text)) == text
 
 
 @given(TEXTS, TEXTS)

@@ -11,7 +11,7 @@ from tests.postgres_server import LOCKED, PASSWORD, PostgresServer
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.store.postgres import schema as postgres_schema
 from llamon_agent.store.postgres.pool import PoolOptions, open_pool
-from llamon_agent.store.postgres.schema import SchemaVersion, migrate, schema_turn, schema_version
+from llamon_agent.store.postgres.schema import SchemaVersion, migrate, schema_lock, schema_version
 from llamon_agent.store.statements import load_migrations
 
 LATEST = len(load_migrations("postgres/migrations"))
@@ -82,7 +82,7 @@ async def test_a_user_that_may_make_no_tables_is_told_what_to_grant(
 async def test_who_waits_for_its_turn_holds_nobody_up(database_url: str) -> None:
     # LangGraph makes its indexes concurrently, for which Postgres waits until every older snapshot is gone.
     async with open_pool(PoolOptions(url=database_url)) as pool, asyncio.timeout(10):
-        async with schema_turn(pool):
+        async with schema_lock(pool):
             waiting = asyncio.create_task(migrate(pool))
             async with pool.connection() as connection:
                 await connection.execute("create table other (x int)")
@@ -91,19 +91,21 @@ async def test_who_waits_for_its_turn_holds_nobody_up(database_url: str) -> None
         await waiting
 
 
-async def test_who_waits_too_long_for_its_turn_is_told(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_schema, "_TURN_S", 0.2)
-    async with open_pool(PoolOptions(url=database_url)) as pool, schema_turn(pool):
+async def test_a_process_that_waits_too_long_for_the_lock_gets_an_error(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_schema, "_LOCK_S", 0.2)
+    async with open_pool(PoolOptions(url=database_url)) as pool, schema_lock(pool):
         with pytest.raises(ConfigError, match="another process is changing the schema"):
             await migrate(pool)
 
 
-async def test_what_goes_wrong_in_a_turn_ends_it(database_url: str) -> None:
+async def test_an_error_releases_the_lock(database_url: str) -> None:
     async with open_pool(PoolOptions(url=database_url)) as pool, asyncio.timeout(5):
         with pytest.raises(psycopg.errors.UndefinedTable):
-            async with schema_turn(pool) as connection:
+            async with schema_lock(pool) as connection:
                 await connection.execute("select * from nothing")
-        async with schema_turn(pool):
+        async with schema_lock(pool):
             pass
 
 

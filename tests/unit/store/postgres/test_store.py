@@ -140,8 +140,8 @@ async def test_a_server_that_was_killed_keeps_what_it_answered_and_is_used_again
                     pass
             await store.create(a_task("new"))
             assert (await store.list(MINE)).total == 2
-    assert caplog.text.count("the database cannot be written: it is not reached") == 1
-    assert caplog.text.count("the database cannot be read: it is not reached") == 1
+    assert caplog.text.count("the database cannot be written: it cannot be reached") == 1
+    assert caplog.text.count("the database cannot be read: it cannot be reached") == 1
 
 
 async def is_away(store: PostgresTaskStore) -> bool:

@@ -15,7 +15,7 @@ from llamon_agent.store.postgres import writer as postgres_writer
 from llamon_agent.store.postgres.pool import Connection, Pool, PoolOptions, open_pool
 from llamon_agent.store.postgres.rows import Row, created_row, saved_row
 from llamon_agent.store.postgres.store import PostgresTaskStore
-from llamon_agent.store.postgres.writer import TaskWriter
+from llamon_agent.store.postgres.writer import GroupCommitWriter
 
 
 class Line:
@@ -56,8 +56,8 @@ def line(pool: Pool) -> Line:
 
 
 @pytest.fixture
-async def writer(line: Line) -> AsyncIterator[TaskWriter]:
-    writer = TaskWriter(cast(Pool, line), holder="me")
+async def writer(line: Line) -> AsyncIterator[GroupCommitWriter]:
+    writer = GroupCommitWriter(cast(Pool, line), holder="me")
     yield writer
     await writer.close()
 
@@ -68,11 +68,11 @@ def store(pool: Pool) -> PostgresTaskStore:
     return PostgresTaskStore(pool)
 
 
-async def create(writer: TaskWriter, task: Task) -> bool:
+async def create(writer: GroupCommitWriter, task: Task) -> bool:
     return await writer.write("create", created_row(task, None, None))
 
 
-async def save(writer: TaskWriter, task: Task, expect: int) -> bool:
+async def save(writer: GroupCommitWriter, task: Task, expect: int) -> bool:
     return await writer.write("save", saved_row(task, expect, None, None))
 
 
@@ -84,25 +84,25 @@ async def lost(line: Line, writing: Any) -> None:
     line.loses_answers = False
 
 
-async def test_writes_that_come_together_are_one_statement(writer: TaskWriter, line: Line) -> None:
+async def test_writes_that_come_together_are_one_statement(writer: GroupCommitWriter, line: Line) -> None:
     assert all(await asyncio.gather(*(create(writer, a_task(f"task-{number}")) for number in range(50))))
     assert line.sent == [50]
 
 
-async def test_a_group_has_a_bound(writer: TaskWriter, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_has_a_bound(writer: GroupCommitWriter, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_writer, "_MAX_GROUP", 20)
     assert all(await asyncio.gather(*(create(writer, a_task(f"task-{number}")) for number in range(50))))
     assert line.sent == [20, 20, 10]
 
 
-async def test_two_writes_of_one_task_are_carried_out_in_their_order(writer: TaskWriter) -> None:
+async def test_two_writes_of_one_task_are_carried_out_in_their_order(writer: GroupCommitWriter) -> None:
     first, second = next_of(a_task()), next_of(next_of(a_task()))
     outcomes = await asyncio.gather(create(writer, a_task()), save(writer, first, 1), save(writer, second, 2))
     assert list(outcomes) == [True, True, True]
 
 
 async def test_a_create_whose_answer_was_lost_is_taken_back(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     task = a_task()
     await lost(line, writer.write("create", created_row(task, None, a_key())))
@@ -113,7 +113,7 @@ async def test_a_create_whose_answer_was_lost_is_taken_back(
 
 
 async def test_a_create_whose_answer_was_lost_can_be_tried_again(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await lost(line, create(writer, a_task()))
     later = a_task(at_ms=9)
@@ -123,7 +123,7 @@ async def test_a_create_whose_answer_was_lost_can_be_tried_again(
 
 
 async def test_a_create_that_somebody_else_has_taken_over_is_left_to_it(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore, pool: Pool
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore, pool: Pool
 ) -> None:
     await lost(line, create(writer, a_task()))
     async with pool.connection() as connection:
@@ -133,7 +133,7 @@ async def test_a_create_that_somebody_else_has_taken_over_is_left_to_it(
 
 
 async def test_a_save_whose_answer_was_lost_gives_way_to_the_next(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await create(writer, a_task())
     await lost(line, save(writer, next_of(a_task()), 1))
@@ -143,7 +143,7 @@ async def test_a_save_whose_answer_was_lost_gives_way_to_the_next(
 
 
 async def test_an_end_whose_answer_was_lost_can_be_tried_again_and_is_then_final(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await create(writer, a_task())
     ended = next_of(a_task(), TaskState.COMPLETED)
@@ -155,7 +155,7 @@ async def test_an_end_whose_answer_was_lost_can_be_tried_again_and_is_then_final
 
 
 async def test_a_save_that_never_arrived_changes_nothing_for_the_next(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await create(writer, a_task())
     line.is_cut = True
@@ -167,7 +167,7 @@ async def test_a_save_that_never_arrived_changes_nothing_for_the_next(
 
 
 async def test_what_somebody_else_wrote_meanwhile_is_no_lost_answer(
-    writer: TaskWriter, line: Line, store: PostgresTaskStore
+    writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await create(writer, a_task())
     await lost(line, save(writer, next_of(a_task()), 1))
@@ -178,7 +178,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_no_lost_answer(
 
 
 async def test_a_server_that_does_not_answer_counts_as_away(
-    writer: TaskWriter, pool: Pool, monkeypatch: pytest.MonkeyPatch
+    writer: GroupCommitWriter, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await create(writer, a_task())
     monkeypatch.setattr(postgres_writer, "DEADLINE_S", 0.2)
@@ -191,7 +191,7 @@ async def test_a_server_that_does_not_answer_counts_as_away(
     assert await save(writer, next_of(a_task()), 1)
 
 
-async def test_closing_carries_out_what_waits_and_takes_no_more(writer: TaskWriter) -> None:
+async def test_closing_carries_out_what_waits_and_takes_no_more(writer: GroupCommitWriter) -> None:
     writes = [asyncio.create_task(create(writer, a_task(f"task-{number}"))) for number in range(5)]
     await asyncio.sleep(0)
     async with asyncio.timeout(5):
@@ -202,7 +202,7 @@ async def test_closing_carries_out_what_waits_and_takes_no_more(writer: TaskWrit
 
 
 async def test_a_bug_in_a_row_leaves_nobody_waiting(line: Line) -> None:
-    writer = TaskWriter(cast(Pool, line), holder="me")
+    writer = GroupCommitWriter(cast(Pool, line), holder="me")
     with pytest.raises(BackendError):
         await writer.write("create", {**created_row(a_task(), None, None), "context_id": "\ud800"})
     with pytest.raises(UnicodeEncodeError):  # it is not hidden, either

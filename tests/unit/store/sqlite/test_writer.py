@@ -9,7 +9,7 @@ import pytest
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.store.sqlite.file import SqliteFile
-from llamon_agent.store.sqlite.writer import GroupedWriter, Row
+from llamon_agent.store.sqlite.writer import GroupCommitWriter, Row
 
 INSERT = "insert into kept (id) values (:id) on conflict do nothing"
 
@@ -36,8 +36,8 @@ def connection() -> Recorded:
 
 
 @pytest.fixture
-async def writer(connection: Recorded) -> AsyncIterator[GroupedWriter]:
-    writer = GroupedWriter(connection, a_file())
+async def writer(connection: Recorded) -> AsyncIterator[GroupCommitWriter]:
+    writer = GroupCommitWriter(connection, a_file())
     yield writer
     await writer.close()
 
@@ -48,13 +48,13 @@ def kept(connection: sqlite3.Connection) -> int:
     return count
 
 
-async def test_writes_of_one_moment_share_a_transaction(writer: GroupedWriter, connection: Recorded) -> None:
+async def test_writes_of_one_moment_share_a_transaction(writer: GroupCommitWriter, connection: Recorded) -> None:
     assert all(await asyncio.gather(*(writer.write(INSERT, {"id": number}) for number in range(100))))
     assert (kept(connection), connection.commits) == (100, 1)
 
 
 async def test_callers_that_were_answered_together_write_together_again(
-    writer: GroupedWriter, connection: Recorded
+    writer: GroupCommitWriter, connection: Recorded
 ) -> None:
     async def write_three(first: int) -> None:
         for number in range(first, first + 3):
@@ -65,7 +65,7 @@ async def test_callers_that_were_answered_together_write_together_again(
 
 
 async def test_a_write_that_waited_shares_with_those_of_just_answered_callers(
-    writer: GroupedWriter, connection: Recorded
+    writer: GroupCommitWriter, connection: Recorded
 ) -> None:
     async def write_two() -> None:
         await writer.write(INSERT, {"id": 1})
@@ -78,14 +78,14 @@ async def test_a_write_that_waited_shares_with_those_of_just_answered_callers(
     assert (kept(connection), connection.commits) == (3, 2)
 
 
-async def test_a_write_that_changes_nothing_says_so(writer: GroupedWriter, connection: Recorded) -> None:
+async def test_a_write_that_changes_nothing_says_so(writer: GroupCommitWriter, connection: Recorded) -> None:
     changed = await asyncio.gather(*(writer.write(INSERT, {"id": number % 2}) for number in range(4)))
     assert changed == [True, True, False, False]
     assert kept(connection) == 2
 
 
 async def test_a_failure_reaches_everyone_in_the_group_and_keeps_nothing(
-    writer: GroupedWriter, connection: Recorded, caplog: pytest.LogCaptureFixture
+    writer: GroupCommitWriter, connection: Recorded, caplog: pytest.LogCaptureFixture
 ) -> None:
     writes = [writer.write(INSERT, {"id": 1}), writer.write("nonsense", {}), writer.write(INSERT, {"id": 2})]
     outcomes = await asyncio.gather(*writes, return_exceptions=True)
@@ -101,7 +101,7 @@ async def test_a_full_disk_fails_writes_until_there_is_room(connection: Recorded
     (pages,) = connection.execute("pragma page_count").fetchone()
     connection.execute(f"pragma max_page_count = {pages}")
     many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000)"
-    writer = GroupedWriter(connection, a_file())
+    writer = GroupCommitWriter(connection, a_file())
     for _ in range(2):
         with pytest.raises(BackendError):
             await writer.write(f"{many} insert into kept select i from n", {})
@@ -112,7 +112,7 @@ async def test_a_full_disk_fails_writes_until_there_is_room(connection: Recorded
 
 
 async def test_work_of_several_statements_shares_the_transaction_and_gives_what_it_returns(
-    writer: GroupedWriter, connection: Recorded
+    writer: GroupCommitWriter, connection: Recorded
 ) -> None:
     def count_after_two(inner: sqlite3.Connection) -> int:
         for number in (1, 2):
@@ -123,7 +123,7 @@ async def test_work_of_several_statements_shares_the_transaction_and_gives_what_
     assert (list(outcomes), connection.commits) == ([True, 3], 1)
 
 
-async def test_a_cancelled_caller_leaves_the_group_alone(writer: GroupedWriter) -> None:
+async def test_a_cancelled_caller_leaves_the_group_alone(writer: GroupCommitWriter) -> None:
     cancelled = asyncio.create_task(writer.write(INSERT, {"id": 1}))
     other = asyncio.create_task(writer.write(INSERT, {"id": 2}))
     await asyncio.sleep(0)
@@ -137,7 +137,7 @@ async def test_without_a_thread_the_callers_are_told(connection: Recorded, monke
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    writer = GroupedWriter(connection, a_file())
+    writer = GroupCommitWriter(connection, a_file())
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         async with asyncio.timeout(5):
@@ -146,7 +146,7 @@ async def test_without_a_thread_the_callers_are_told(connection: Recorded, monke
     await writer.close()
 
 
-async def test_a_closed_writer_takes_nothing_more(writer: GroupedWriter) -> None:
+async def test_a_closed_writer_takes_nothing_more(writer: GroupCommitWriter) -> None:
     waiting = asyncio.create_task(writer.write(INSERT, {"id": 1}))
     await asyncio.sleep(0)
     await asyncio.gather(writer.close(), writer.close())
