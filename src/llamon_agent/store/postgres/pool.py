@@ -5,8 +5,8 @@ server restarts, calls fail for a moment, and nothing here has to be restarted.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from time import monotonic
 from typing import Any
 
@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool
 
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.errors import BackendError, ConfigError
 from llamon_agent.store.outage import Outage
 from llamon_agent.store.statements import load_statements
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from llamon_agent.domain.errors import BackendError
 from llamon_agent.store.outage import Outage
 
 _log = logging.getLogger(__name__)
