@@ -312,7 +312,7 @@ async def test_an_answer_without_text_is_its_data() -> None:
 
 @pytest.mark.parametrize("data", [{"answers": {"q1": {"ok": True}}}, {"ok": True}])
 async def test_an_answer_may_bear_its_questions_id(data: object) -> None:
-    """Field report 55; that the id is one that was asked is the run service's to check."""
+    """The run service checks that the id is one that was asked."""
     turn = msgspec.structs.replace(
         a_turn("yes", answers=True),
         message=Message(message_id="m", role=Role.USER, parts=(Text.of("yes"), Data(data=data))),
@@ -323,7 +323,6 @@ async def test_an_answer_may_bear_its_questions_id(data: object) -> None:
 
 
 async def test_a_file_that_an_agent_cannot_see_does_not_vanish() -> None:
-    """Field report 59."""
     parts = (Text.of("look"), Raw(data=b"x", media_type="image/png"))
     turn = msgspec.structs.replace(a_turn("look"), message=Message(message_id="m", role=Role.USER, parts=parts))
     with pytest.raises(AgentError, match="no files"):

@@ -1,4 +1,4 @@
-"""Field report 7, and what hangs on it: several calls of one ToolNode, some of which ask."""
+"""Several calls of one ToolNode, some of which ask."""
 
 import asyncio
 from typing import Any
