@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the errors of a client that come to one."""
+"""Exit codes, and the errors that lead to them."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from llamon_agent.domain.errors import ConfigError, LlamonError
 
 
 class Exit(IntEnum):
-    """What a shell is told. `llamon --help` and docs/cli.md show the same table."""
+    """The exit codes. `llamon --help` and docs/cli.md show the same table."""
 
     OK = 0
     ENDED_BADLY = 1
@@ -26,16 +26,16 @@ MEANINGS: dict[Exit, str] = {
     Exit.ASKS: "the agent asks for input",
     Exit.PROTOCOL: "the answer was a protocol error, or not A2A 1.0",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
-    Exit.PIPE_CLOSED: "whoever read the output has gone",
+    Exit.PIPE_CLOSED: "the reader of the output is gone",
 }
 
 
 class Usage(LlamonError):
-    """The command line asks for something that cannot be."""
+    """The command line asks for something impossible."""
 
 
 class Unreached(LlamonError):
-    """No answer came from the agent's address, or one of HTTP's refusals."""
+    """No answer came from the agent's address, or an HTTP error."""
 
 
 class Refused(LlamonError):
@@ -43,11 +43,11 @@ class Refused(LlamonError):
 
 
 class NotA2A(LlamonError):
-    """Something answers there, but not an agent that speaks A2A 1.0."""
+    """What answers there is not an agent with A2A 1.0."""
 
 
 def exit_of(error: LlamonError) -> Exit:
-    """The exit code that an error comes to."""
+    """The exit code of an error."""
     match error:
         case Usage() | ConfigError():
             return Exit.USAGE

@@ -1,19 +1,12 @@
-"""What the operator's commands change: in the store itself, or through the edge that works on it."""
+"""The changes that operators make: in the store itself, or through the edge that uses it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
 
 from llamon_agent.app import new_id, now_ms
 from llamon_agent.cli.client import connect
 from llamon_agent.cli.exits import Usage
-from llamon_agent.cli.serve import default_file
 from llamon_agent.config.data import DataConfig
-from llamon_agent.config.load import load_data_config
 from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.events import Cancelled
 from llamon_agent.domain.principal import thread_id
@@ -25,31 +18,10 @@ from llamon_agent.runs.task_recorder import TaskRecorder
 from llamon_agent.serving.storage import Storage, inspect_storage, open_storage
 from llamon_agent.store.sqlite.folder import FolderInUse
 
-
-# MERGED-DOC: Where the operator's commands find what an edge has stored.
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """The options that say which edge's store is meant, as `llamon serve` has them."""
-
-    config: Annotated[Path | None, Parameter(show_default=False)] = None
-    """The edge's configuration file. Without it: edge.yaml or configs/edge.yaml, if there is one."""
-    data: Annotated[Path | None, Parameter(show_default=False)] = None
-    """The edge's data folder."""
-
-    def found(self) -> DataConfig:
-        """Where tasks and threads are. Raises: Usage, ConfigError."""
-        flags: dict[str, Any] = {"data": {"folder": str(self.data)}} if self.data else {}
-        data = load_data_config(self.config or default_file(), flags)
-        if data.ephemeral:
-            raise Usage("data.ephemeral: this edge keeps its tasks in memory, where no command can look.")
-        return data
-
-
 _CANCEL_THERE = "cancel the task there, with --url"
 
 _LEASE_MS = 60_000
-"""For how long this process may be at it, before its edge takes it to be dead."""
+"""How long this process may take, before an edge counts it as dead."""
 
 
 async def cancel_at(url: str, token: str | None, task_id: str) -> None:
@@ -59,8 +31,8 @@ async def cancel_at(url: str, token: str | None, task_id: str) -> None:
 
 
 async def cancel_stored(data: DataConfig, task_id: str) -> None:
-    """Cancel a task that no edge works on. Its agent is not asked: a question that waits is put again when the
-    conversation goes on.
+    """Cancel a task that no edge works on. Its agent is not called: a question that is open is asked again when the
+    conversation continues.
 
     Raises: Usage, ConfigError; TaskNotFound, TaskNotCancelable; BackendError.
     """
@@ -79,7 +51,7 @@ async def cancel_stored(data: DataConfig, task_id: str) -> None:
 
 
 async def _cancel(store: TaskStore, task: Task) -> None:
-    """Raises: Usage: a process works on it; Conflict."""
+    """Raises: Usage: a process works on the task; Conflict."""
     answer_id = None
     if not task.is_settled:
         taken = await store.take_over(now_ms=now_ms(), limit=1, task_id=task.id)
@@ -92,53 +64,55 @@ async def _cancel(store: TaskStore, task: Task) -> None:
 
 
 async def prune_stored(data: DataConfig, *, before_ms: int) -> tuple[int, int]:
-    """Forget the tasks that ended earlier; how many there were, and how many conversations went with them.
+    """Delete the tasks that ended earlier; how many they were, and how many conversations were deleted with them.
 
     Raises: Usage, ConfigError, BackendError.
     """
     with inspect_storage(data):
-        pass  # a store that is not there is not made
+        pass  # raises where there is no store, so that none is made
     tasks = conversations = 0
-    async with _alone(data, "it forgets by itself what data.retention says") as storage, AsyncExitStack() as stack:
-        forget = _forgetting(storage, stack)
+    async with _alone(data, "it deletes by itself what data.retention says") as storage, AsyncExitStack() as stack:
+        delete_thread = _thread_deleter(storage, stack)
         while True:
-            pruned = await prune_batch(storage.store, forget, before_ms=before_ms)
+            pruned = await prune_batch(storage.store, delete_thread, before_ms=before_ms)
             tasks, conversations = tasks + len(pruned.task_ids), conversations + len(pruned.contexts)
             if len(pruned.task_ids) < BATCH:
                 return tasks, conversations
 
 
 @asynccontextmanager
-async def _alone(data: DataConfig, otherwise: str) -> AsyncIterator[Storage]:
-    """The store, where no edge owns it. Raises: Usage, ConfigError."""
+async def _alone(data: DataConfig, advice: str) -> AsyncIterator[Storage]:
+    """The store, while no edge uses it. Raises: Usage, ConfigError."""
     try:
         async with open_storage(data) as storage:
             yield storage
     except FolderInUse as exc:
-        raise Usage(_in_use(otherwise)) from exc
+        raise Usage(_in_use(advice)) from exc
 
 
-def _in_use(otherwise: str) -> str:
-    return f"An edge is running on these tasks: {otherwise}, or stop the edge first."
+def _in_use(advice: str) -> str:
+    return f"An edge is running on these tasks: {advice}, or stop the edge first."
 
 
-def _forgetting(storage: Storage, stack: AsyncExitStack) -> Callable[[ContextKey], Awaitable[None]]:
-    """What deletes threads, of whichever agent, as far as the edge keeps them itself."""
+def _thread_deleter(storage: Storage, stack: AsyncExitStack) -> Callable[[ContextKey], Awaitable[None]]:
+    """A function that deletes the threads of any agent, where the edge keeps them itself."""
     opened = {}
 
-    async def forget(context: ContextKey) -> None:
+    async def delete_thread(context: ContextKey) -> None:
         owner, agent, context_id = context
         if agent not in opened:
             opened[agent] = await storage.open_threads(agent, stack)
         if (threads := opened[agent]) is not None:
             await threads.adelete_thread(thread_id(owner, context_id))
 
-    return forget
+    return delete_thread
 
 
 async def migrate_stored(data: DataConfig) -> None:
-    """Bring the schema to this version, and make it where there is none; in a database, the one of threads, too, whose
-    tables all agents share. Raises: Usage, ConfigError.
+    """Bring the schema to this version, or make it. In a database this includes the schema of threads, whose tables all
+    agents share.
+
+    Raises: Usage, ConfigError.
     """
     async with (
         _alone(data, "it has brought the schema to its version at its start") as storage,

@@ -1,6 +1,6 @@
-"""`llamon tasks`: what an edge has stored, for whoever operates it.
+"""`llamon tasks`: the tasks that an edge has stored, for its operator.
 
-Looking needs no leave of an edge that runs. Changing does: it goes through the edge, or waits until that has stopped.
+Reading is possible while the edge runs. A change goes through the edge, or needs it stopped.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from llamon_agent.cli.exits import Exit, Usage
-from llamon_agent.cli.options import AsJson, Switch, Token
+from llamon_agent.cli.options import AsJson, StoreOptions, Switch, Token
 from llamon_agent.cli.screen import Screen
-from llamon_agent.cli.store_admin import Place
 from llamon_agent.cli.task_tables import show_task, show_tasks, summary
 from llamon_agent.config.values import DURATION_EXAMPLES, read_duration_s
 from llamon_agent.domain.errors import BadParams, TaskNotFound
@@ -27,7 +26,7 @@ from llamon_agent.wire.v10.codec import Dialect10
 
 app = App(name="tasks", help="Look after the tasks that an edge has stored.", help_format="plaintext")
 
-_HERE = Place()
+_STORE = StoreOptions()
 
 
 @Parameter(name="*")
@@ -63,8 +62,10 @@ Limit = Annotated[int, Parameter(validator=Number(gte=1))]
 
 
 @app.command(name="list")
-def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE, as_json: AsJson = False) -> int:
-    """List tasks, whoever owns them, from the one that changed last on.
+def list_tasks(
+    *, wanted: Wanted = _ANY, limit: Limit = 50, store: StoreOptions = _STORE, as_json: AsJson = False
+) -> int:
+    """List the tasks of all owners, the last changed first.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE
     as_json
         Print them as one JSON array.
     """
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         tasks = stored.latest(wanted.filter(), limit=limit)
         total = stored.count(wanted.filter())
     if as_json:
@@ -88,8 +89,8 @@ def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE
 
 
 @app.command
-def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: AsJson = False) -> int:
-    """Show a task in full: what was said, and what came of it.
+def show(task: str, /, *, store: StoreOptions = _STORE, a2a: Switch = False, as_json: AsJson = False) -> int:
+    """Show a task in full, with its messages and artifacts.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: As
     as_json
         Print it as it is stored, as JSON.
     """
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         found = stored.find(task)
     if found is None:
         raise TaskNotFound
@@ -112,7 +113,7 @@ def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: As
 
 
 @app.command
-def export(*, wanted: Wanted = _ANY, place: Place = _HERE, a2a: Switch = False) -> int:
+def export(*, wanted: Wanted = _ANY, store: StoreOptions = _STORE, a2a: Switch = False) -> int:
     """Print tasks as JSON, one a line, in the order in which they were made.
 
     Parameters
@@ -121,14 +122,14 @@ def export(*, wanted: Wanted = _ANY, place: Place = _HERE, a2a: Switch = False) 
         As A2A 1.0 writes them, instead of as they are stored.
     """
     screen = Screen()
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         for task in stored.every(wanted.filter()):
             screen.json(_written(task, a2a=a2a))
     return Exit.OK
 
 
 @app.command
-def cancel(task: str, /, *, url: str | None = None, token: Token = None, place: Place = _HERE) -> int:
+def cancel(task: str, /, *, url: str | None = None, token: Token = None, store: StoreOptions = _STORE) -> int:
     """Cancel a task: at the edge that serves it, or in the store of an edge that does not run.
 
     Parameters
@@ -142,40 +143,40 @@ def cancel(task: str, /, *, url: str | None = None, token: Token = None, place: 
     """
     from llamon_agent.cli.store_admin import cancel_at, cancel_stored
 
-    asyncio.run(cancel_stored(place.found(), task) if url is None else cancel_at(url, token, task))
+    asyncio.run(cancel_stored(store.load(), task) if url is None else cancel_at(url, token, task))
     Screen().note(f"task {task} is canceled")
     return Exit.OK
 
 
 @app.command
-def prune(*, older_than: str, dry_run: Switch = False, place: Place = _HERE, as_json: AsJson = False) -> int:
-    """Forget tasks that ended long ago, with their artifacts and webhooks, and conversations that have no task left.
+def prune(*, older_than: str, dry_run: Switch = False, store: StoreOptions = _STORE, as_json: AsJson = False) -> int:
+    """Delete tasks that ended long ago, with their artifacts and webhooks, and conversations that have no task left.
 
     Parameters
     ----------
     older_than
         How long ago they ended at least, such as 30d.
     dry_run
-        Only say how many there are.
+        Only count them.
     as_json
         Print the numbers as JSON.
     """
     before_ms = _now_ms() - round(_duration_s(older_than) * 1000)
-    data = place.found()
+    data = store.load()
     if dry_run:
         with inspect_storage(data) as stored:
             tasks = stored.count(TaskFilter(states=tuple(TERMINAL), before_ms=before_ms))
-        told, numbers = f"{_some(tasks, 'task')} would be forgotten", {"tasks": tasks}
+        report, numbers = f"{_some(tasks, 'task')} would be deleted", {"tasks": tasks}
     else:
         from llamon_agent.cli.store_admin import prune_stored
 
         tasks, conversations = asyncio.run(prune_stored(data, before_ms=before_ms))
-        told = f"forgotten: {_some(tasks, 'task')}, and {_some(conversations, 'conversation')}"
+        report = f"deleted: {_some(tasks, 'task')}, and {_some(conversations, 'conversation')}"
         numbers = {"tasks": tasks, "conversations": conversations}
     if as_json:
         Screen().json(_json({**numbers, "dry_run": dry_run}))
     else:
-        Screen().line(told)
+        Screen().line(report)
     return Exit.OK
 
 

@@ -12,7 +12,8 @@ import pytest
 from llamon_agent.app import Ready
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.cli.serve import banner, default_file, listing
+from llamon_agent.cli.options import default_file
+from llamon_agent.cli.serve import banner, listing
 from llamon_agent.config.edge import EdgeConfig
 from llamon_agent.config.load import load_config
 
@@ -197,7 +198,7 @@ def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest
 
 
 def test_an_edge_that_is_off_says_so() -> None:
-    assert listing(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]
+    assert listing(configured(enabled=False)) == ["llamon does not listen: a2a.enabled is false"]
 
 
 def test_who_is_left_out_is_told_and_not_listed() -> None:

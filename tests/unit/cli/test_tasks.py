@@ -287,7 +287,7 @@ def test_a_dry_run_counts_and_forgets_nothing(folder: Path, capsys: Capture) -> 
     keep(folder, *some())
     with own_folder(folder):
         assert main(["tasks", "prune", "--older-than", "30d", "--dry-run"]) == Exit.OK
-    assert capsys.readouterr().out == "1 task would be forgotten\n"
+    assert capsys.readouterr().out == "1 task would be deleted\n"
     assert kept(folder, "t1") is not None
 
 
@@ -328,7 +328,7 @@ def test_old_tasks_go_and_the_threads_of_conversations_that_are_over(folder: Pat
 def test_many_tasks_go_at_once(folder: Path, capsys: Capture) -> None:
     keep(folder, *[a_task(f"t{number}", state=S.COMPLETED) for number in range(250)])
     assert main(["tasks", "prune", "--older-than", "1s"]) == Exit.OK
-    assert capsys.readouterr().out == "forgotten: 250 tasks, and 1 conversation\n"
+    assert capsys.readouterr().out == "deleted: 250 tasks, and 1 conversation\n"
 
 
 def test_an_age_that_is_none_is_a_usage_error(folder: Path, capsys: Capture) -> None:
