@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.ids import ordered_id
-from llamon_agent.domain.profile import Introduction
+from llamon_agent.domain.profile import SelfDescription
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
@@ -86,7 +86,7 @@ async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> Asy
         if webhooks is not None:
             await webhooks.catch_up()
         if grpc is not None:
-            await stack.enter_async_context(grpc.serving(edge.door, runs.readiness.is_ready))
+            await stack.enter_async_context(grpc.serving(edge.grpc_target, runs.readiness.is_ready))
         yield edge
 
 
@@ -190,11 +190,11 @@ def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> We
     return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
 
 
-async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, SelfDescription]:
     """Open an agent; with it, how it describes itself."""
     agent = await _open_agent(spec, storage, stack)
     if spec.target.adapter not in ("langgraph", "model"):
-        return agent, Introduction()
+        return agent, SelfDescription()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
     from llamon_agent.adapters.langgraph.describe import introduce
 

@@ -23,7 +23,7 @@ from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt,
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -95,7 +95,7 @@ async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[
 async def graph_behind(graph: Graph) -> AsyncIterator[Endpoint]:
     runtimes = {"a": Runtime(Target(name="a", adapter="langgraph", target="t"), agent_of(graph))}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
-        yield Endpoint(runs, agent="a", traits=Traits(modes=ANYTHING), wait_s=5)
+        yield Endpoint(runs, agent="a", policy=AgentPolicy(modes=ANYTHING), wait_s=5)
 
 
 def text_part(dialect: str, text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tests.unit.inbound.a2a.push.test_webhooks import Edge, edge, has_ended, sai
 from tests.unit.runs.serving import ASK, paused
 
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, Responses, answer_call
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.testing.scripted import Step
@@ -25,10 +25,10 @@ async def ask(here: Edge, method: str, params: object) -> Any:
     """What a call is answered with; a stream is read to its end."""
     endpoint = Endpoint(here.runs, agent="demo", webhooks=here.hooks)
     reply = await answer_call(endpoint, call(method, params), Caller())
-    if isinstance(reply, Responses):
+    if isinstance(reply, RpcStream):
         await Frames(reply.stream, reply.envelope, ping_s=15).deliver(lambda _: asyncio.sleep(0))
         return None
-    assert isinstance(reply, Answer)
+    assert isinstance(reply, RpcResponse)
     response = json.loads(reply.body)
     return response.get("result", response)
 

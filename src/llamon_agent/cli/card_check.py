@@ -14,7 +14,7 @@ import msgspec
 from llamon_agent.cli.client import fetch_public
 from llamon_agent.cli.exits import NotA2A, Usage
 from llamon_agent.cli.screen import one_line
-from llamon_agent.wire.cards.verification import Finding, Signature, Verdict, read_signatures, verify
+from llamon_agent.wire.cards.verification import Finding, Signature, SignatureCheck, read_signatures, verify
 
 Jwk = Mapping[str, Any]
 
@@ -78,7 +78,7 @@ def check_line(checked: Checked) -> str:
     return f"{one_line(key)}  {one_line(told)}"
 
 
-def _checked(signature: Signature, verdict: Verdict, keys: _Keys) -> Checked:
+def _checked(signature: Signature, verdict: SignatureCheck, keys: _Keys) -> Checked:
     told = ""
     if verdict.finding is Finding.UNREADABLE:
         told = "it names no key, or no algorithm with a public key"
@@ -90,7 +90,7 @@ def _checked(signature: Signature, verdict: Verdict, keys: _Keys) -> Checked:
         jku=signature.jku,
         finding=verdict.finding,
         told=told,
-        open_keys=verdict.open_keys,
+        open_keys=verdict.uncovered,
     )
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from llamon_agent.config.sections import Section
 from llamon_agent.config.values import ExtensionUri, JsonObject, KeyId
-from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, SigningAlgorithm, Skill
+from llamon_agent.domain.profile import HISTORY_SEEDING, ExtendedFields, Extension, SigningAlgorithm, Skill
 
 
 class SkillConfig(Section):
@@ -62,9 +62,9 @@ class ExtendedConfig(Section):
     """A page about the agent, for those callers."""
 
     @property
-    def addition(self) -> Addition:
+    def extended_fields(self) -> ExtendedFields:
         skills = tuple(skill.skill for skill in self.skills)
-        return Addition(description=self.description, skills=skills, documentation_url=self.documentation_url)
+        return ExtendedFields(description=self.description, skills=skills, documentation_url=self.documentation_url)
 
 
 class SigningKeyConfig(Section):

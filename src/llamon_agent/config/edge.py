@@ -42,7 +42,7 @@ from llamon_agent.config.values import (
     Tenant,
     Tokens,
 )
-from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, Addition, Introduction, Profile, Provider
+from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES, ExtendedFields, Profile, Provider, SelfDescription
 from llamon_agent.runs.ports.run import Target
 
 ENV_PREFIX = "LLAMON_"
@@ -234,9 +234,9 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def profile(self) -> Profile:
         """The profile of its card, without the agent's own description."""
-        return self.introduced(Introduction())
+        return self.introduced(SelfDescription())
 
-    def introduced(self, own: Introduction) -> Profile:
+    def introduced(self, own: SelfDescription) -> Profile:
         """The profile of its card, with the agent's own description; the configuration wins."""
         card = self.card
         name = card.name or own.name or self.name
@@ -254,16 +254,16 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
             bearer=self.bearer,
             streaming=card.streaming,
             extensions=declared(card.extensions),
-            addition=self._addition,
+            extended_fields=self._extended_fields,
         )
 
     @property
-    def _addition(self) -> Addition | None:
+    def _extended_fields(self) -> ExtendedFields | None:
         """What the extended card adds; None where callers need no token, as the card is only for authenticated callers.
 
         Source: A2A 1.0 §13.3, 0.3 §7.10.
         """
-        return self.card.extended.addition if self.card.extended and self.bearer else None
+        return self.card.extended.extended_fields if self.card.extended and self.bearer else None
 
     def has_same_runtime_as(self, other: "AgentSpec") -> bool:
         """Whether both are the same agent to the adapter, even if cards, times and limits differ."""

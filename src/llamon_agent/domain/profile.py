@@ -24,8 +24,8 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
 
 
-class Introduction(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent tells of itself; the configuration may say otherwise."""
+class SelfDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent describes itself; the configuration may say otherwise."""
 
     name: str | None = None
     description: str | None = None
@@ -59,8 +59,8 @@ HISTORY_SEEDING = Extension(
 """What every agent here speaks; docs/extensions/history-seeding.md is its document."""
 
 
-class Addition(msgspec.Struct, frozen=True, kw_only=True):
-    """What the card for authenticated callers says on top: another description, more skills."""
+class ExtendedFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What the card for authenticated callers has besides: another description, more skills."""
 
     description: str | None = None
     skills: tuple[Skill, ...] = ()
@@ -70,7 +70,7 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What a card says of an agent, without addresses. Source: A2A 1.0 §4.4.1 (AgentCard).
 
-    Shape: push says whether webhooks are told of tasks; bearer, whether callers need a token; addition is None where
+    Shape: push says whether there are webhooks; bearer, whether callers need a token; extended_fields is None where
            there is no extended card.
     """
 
@@ -87,18 +87,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool = True
     push: bool = False
     extensions: tuple[Extension, ...] = (HISTORY_SEEDING,)
-    addition: Addition | None = None
+    extended_fields: ExtendedFields | None = None
 
 
 def extended(profile: Profile) -> Profile:
-    """What the extended card says: the profile with its addition, whose skills win over those of the same id."""
-    addition = profile.addition or Addition()
-    skills = {skill.id: skill for skill in (*profile.skills, *addition.skills)}
+    """What the extended card says: the profile with its extra fields, whose skills win over those of the same id."""
+    extended_fields = profile.extended_fields or ExtendedFields()
+    skills = {skill.id: skill for skill in (*profile.skills, *extended_fields.skills)}
     return msgspec.structs.replace(
         profile,
-        description=addition.description or profile.description,
+        description=extended_fields.description or profile.description,
         skills=tuple(skills.values()),
-        documentation_url=addition.documentation_url or profile.documentation_url,
+        documentation_url=extended_fields.documentation_url or profile.documentation_url,
     )
 
 

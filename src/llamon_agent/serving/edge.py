@@ -27,8 +27,8 @@ from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.config.langgraph_json import read_project
 from llamon_agent.config.signing import open_signer
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import Introduction
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
+from llamon_agent.domain.profile import SelfDescription
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcApp
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.endpoint import Webhooks
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-OpenedAgent = tuple[Agent, Introduction]
+OpenedAgent = tuple[Agent, SelfDescription]
 
 AgentOpener = Callable[[AgentSpec, AsyncExitStack], Awaitable[OpenedAgent]]
 """Opens an agent, which stays open as long as the stack. Raises: ConfigError."""
@@ -53,7 +53,7 @@ class OpenAgent:
     """An open agent, in an asyncio task of its own: some resources must be closed by the task that opened them."""
 
     agent: Agent
-    introduction: Introduction
+    self_description: SelfDescription
 
     def __init__(self, spec: AgentSpec, opening: Callable[[AsyncExitStack], Awaitable[OpenedAgent]]) -> None:
         self.spec = spec
@@ -72,7 +72,7 @@ class OpenAgent:
             raise
         if not self._open.done():
             await self._task
-        self.agent, self.introduction = self._open.result()
+        self.agent, self.self_description = self._open.result()
         return self
 
     async def close(self) -> None:
@@ -132,10 +132,10 @@ class Edge:
         app = self._calls.get(scope["path"], self._app) if is_call else self._app
         await app(scope, receive, send)
 
-    def door(self) -> Door:
+    def grpc_target(self) -> GrpcTarget:
         """What answers a gRPC call at this moment."""
         assert self._routes is not None  # gRPC starts after `serve`
-        return self._routes.door
+        return self._routes.grpc_target
 
     async def serve(self, config: EdgeConfig) -> None:
         """Serve this configuration from now on. Raises: ConfigError, and then nothing has changed."""
@@ -232,7 +232,7 @@ class Edge:
         self._names = list(dict.fromkeys([*self._names, *names]))
         self.runs.replace_runtimes({spec.target.name: Runtime(spec.target, one.agent) for spec, one in agents})
         agent_set = AgentSet(
-            agents=[(spec, spec.introduced(one.introduction)) for spec, one in agents],
+            agents=[(spec, spec.introduced(one.self_description)) for spec, one in agents],
             defaults=self._defaults,
             gone=[name for name in self._names if name not in names],
         )

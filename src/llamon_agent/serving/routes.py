@@ -12,7 +12,7 @@ from llamon_agent.config.edge import A2aConfig, AgentSpec
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.bindings.asgi import Admission
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.health import health_routes
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
@@ -20,7 +20,7 @@ from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, kn
 from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
-from llamon_agent.inbound.a2a.endpoint import Endpoint, Traits, Webhooks
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Webhooks
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.routing import Routing
@@ -54,7 +54,7 @@ class EdgeRoutes(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     routes: Sequence[BaseRoute]
-    door: Door
+    grpc_target: GrpcTarget
     guard: WebGuard | None = None
 
 
@@ -111,15 +111,19 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         unknown_agent_route(a2a.path),
     ]
     public = [*public_pages, *chain.from_iterable(own_cards.values())]
-    return _guarded(a2a, routes, public, Door(endpoint=main, admission=admission, errors=a2a.errors))
+    return _guarded(a2a, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
 
 
-def _guarded(a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], door: Door) -> EdgeRoutes:
+def _guarded(
+    a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], grpc_target: GrpcTarget
+) -> EdgeRoutes:
     """The routes, guarded against other sites' web pages where callers need no token."""
     known = _known(a2a)
     base_url = a2a.public_url or f"http://{a2a.listen}"
     guard = WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None
-    return EdgeRoutes(routes=routes, door=msgspec.structs.replace(door, base_url=base_url, known=known), guard=guard)
+    return EdgeRoutes(
+        routes=routes, grpc_target=msgspec.structs.replace(grpc_target, base_url=base_url, known=known), guard=guard
+    )
 
 
 def _known(a2a: A2aConfig) -> KnownHosts | None:
@@ -176,7 +180,7 @@ def _endpoint(
     return Endpoint(
         services.runs,
         agent=spec.target.name,
-        traits=_traits(a2a, spec, cards),
+        policy=_policy(a2a, spec, cards),
         wait_s=min(a2a.wait or inf, spec.target.timeout_s + _WAIT_BEYOND_RUN_S),
         webhooks=services.webhooks,
         routing=routing,
@@ -186,23 +190,23 @@ def _endpoint(
 
 def _gone_endpoint(a2a: A2aConfig, name: str, services: EdgeServices) -> Endpoint:
     """An agent that is no longer served: its tasks can still be asked for, by every tenant."""
-    traits = Traits(tenants=frozenset(a2a.tenants))
-    return Endpoint(services.runs, agent=name, traits=traits, webhooks=services.webhooks)
+    policy = AgentPolicy(tenants=frozenset(a2a.tenants))
+    return Endpoint(services.runs, agent=name, policy=policy, webhooks=services.webhooks)
 
 
-def _traits(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> Traits:
+def _policy(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> AgentPolicy:
     """What the card promises, for the endpoint to hold to."""
     profile = cards.site.profile
 
     def extended_card(base_url: str, dialect: Dialect) -> bytes:
         return cards.extended_card(base_url, "1.0" if dialect.version == "1.0" else "0.3")
 
-    return Traits(
+    return AgentPolicy(
         artifacts=Artifacts(spec.artifacts),
         modes=_modes(spec),
         streaming=profile.streaming,
         extensions={extension.uri: extension.required for extension in profile.extensions},
-        extended_card=extended_card if profile.addition else None,
+        extended_card=extended_card if profile.extended_fields else None,
         tenants=frozenset(a2a.tenants),
         by_message_id=a2a.idempotency == "message-id",
     )

@@ -5,7 +5,7 @@ import pytest
 from llamon_agent.config.edge import EdgeConfig
 from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, Profile, Skill
+from llamon_agent.domain.profile import HISTORY_SEEDING, ExtendedFields, Extension, Profile, Skill
 
 
 def profile(tmp_path: Path, agent: str, *, a2a: str = "") -> Profile:
@@ -17,7 +17,7 @@ def profile(tmp_path: Path, agent: str, *, a2a: str = "") -> Profile:
 
 def test_an_agent_that_says_nothing_streams_and_can_be_seeded(tmp_path: Path) -> None:
     told = profile(tmp_path, "{}")
-    assert (told.streaming, told.addition, told.extensions) == (True, None, (HISTORY_SEEDING,))
+    assert (told.streaming, told.extended_fields, told.extensions) == (True, None, (HISTORY_SEEDING,))
 
 
 def test_extensions_are_declared_behind_the_one_that_every_agent_speaks(tmp_path: Path) -> None:
@@ -34,8 +34,10 @@ def test_an_agent_may_say_something_else_of_that_one(tmp_path: Path) -> None:
 def test_an_extended_card_is_what_it_adds(tmp_path: Path) -> None:
     agent = "{extended: {description: More., skills: [{id: a, name: A, description: Adds.}]}}"
     told = profile(tmp_path, agent, a2a="bearer_token: t")
-    assert told.addition == Addition(description="More.", skills=(Skill(id="a", name="A", description="Adds."),))
-    assert profile(tmp_path, "{extended: {}}", a2a="bearer_token: t").addition == Addition()
+    assert told.extended_fields == ExtendedFields(
+        description="More.", skills=(Skill(id="a", name="A", description="Adds."),)
+    )
+    assert profile(tmp_path, "{extended: {}}", a2a="bearer_token: t").extended_fields == ExtendedFields()
 
 
 def test_extended_cards_are_refused_where_anybody_may_call(tmp_path: Path) -> None:
@@ -52,7 +54,7 @@ def test_extended_cards_are_refused_where_anybody_may_call(tmp_path: Path) -> No
 
 def test_an_extended_card_is_never_declared_where_anybody_may_call() -> None:
     config = EdgeConfig.model_validate({"a2a": {"adapter": "echo"}, "agents": {"a": {"extended": {}}}})
-    assert config.agent_specs()[0].profile.addition is None
+    assert config.agent_specs()[0].profile.extended_fields is None
 
 
 @pytest.mark.parametrize(

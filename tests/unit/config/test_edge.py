@@ -4,7 +4,7 @@ import pytest
 from tests.unit.config.loading import ECHO, Load, names, problems
 
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import Introduction, Profile, Provider, Skill
+from llamon_agent.domain.profile import Profile, Provider, SelfDescription, Skill
 from llamon_agent.runs.ports.run import Target
 
 
@@ -186,7 +186,7 @@ def test_an_agent_inherits_no_target_that_is_meant_for_another_adapter(load: Loa
 # What an agent tells of itself.
 
 
-TOLD = Introduction(name="Graph", description="Told.", skills=(Skill(id="t", name="T", description="Tool."),))
+TOLD = SelfDescription(name="Graph", description="Told.", skills=(Skill(id="t", name="T", description="Tool."),))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_the_configuration_wins_over_an_agents_own_description(
 
 def test_an_agent_without_a_description_is_called_by_its_key(load: Load) -> None:
     (spec,) = load(f"{ECHO}agents: {{a: {{}}}}").agent_specs()
-    assert spec.introduced(Introduction(name="Graph")).name == "Graph"
+    assert spec.introduced(SelfDescription(name="Graph")).name == "Graph"
     assert (spec.profile.name, spec.profile.description) == ("a", "a, an agent that answers over A2A.")
 
 

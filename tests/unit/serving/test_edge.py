@@ -17,7 +17,7 @@ from tests.unit.inbound.a2a.edges import call, message_03
 from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete, Interrupt
-from llamon_agent.domain.profile import Introduction, Skill
+from llamon_agent.domain.profile import SelfDescription, Skill
 from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.edge import Edge
@@ -40,7 +40,7 @@ class Opening:
         self.has_closed = asyncio.Event()
         self.in_tasks: dict[str, set[asyncio.Task[Any] | None]] = {}
 
-    async def __call__(self, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
+    async def __call__(self, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, SelfDescription]:
         target = spec.target.target
         if target == "m:wrong":
             raise ConfigError("It is wrong.\nIt is wrong twice.")
@@ -49,7 +49,9 @@ class Opening:
         self.opened.append(target)
         self.in_tasks[target] = {asyncio.current_task()}
         stack.callback(self._close, target)
-        told = Introduction(name="Graph", description="Told.", skills=(Skill(id="t", name="T", description="Tool."),))
+        told = SelfDescription(
+            name="Graph", description="Told.", skills=(Skill(id="t", name="T", description="Tool."),)
+        )
         return self.agents.get(target) or ScriptedAgent(), told
 
     def _close(self, target: str) -> None:

@@ -7,7 +7,7 @@ from langgraph.prebuilt import ToolNode
 
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
-from llamon_agent.domain.profile import Introduction, Skill
+from llamon_agent.domain.profile import SelfDescription, Skill
 
 _NAMELESS = "LangGraph"
 """LangGraph's name for a graph without a name."""
@@ -16,12 +16,12 @@ _MAX_CHARS = 500
 """How much of a docstring is used; readers who choose an agent do not read more."""
 
 
-def introduce(graph: Graph, target: str | None) -> Introduction:
+def introduce(graph: Graph, target: str | None) -> SelfDescription:
     """The defaults of a graph's card.
 
     Shape: the docstring is that of the target's module; there is none without a target.
     """
-    return Introduction(
+    return SelfDescription(
         name=graph.name if graph.name and graph.name != _NAMELESS else None,
         description=_first_paragraph(_module_docstring(target)) if target else None,
         skills=tuple(_skill(tool) for tool in _tools(graph)),

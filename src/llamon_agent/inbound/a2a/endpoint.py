@@ -1,7 +1,7 @@
 """One operation: a rim's request is opened and carried out, and what came of it goes back, whatever the transport.
 
 One of the two homes of `except Exception` (the other is the run's loop): whatever goes wrong in here becomes a
-`Refused`, which the rim writes in its transport's shape; and what is our own fault is logged with its traceback.
+`FaultReply`, which the rim writes in its transport's shape; and what is our own fault is logged with its traceback.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from llamon_agent.domain.errors import (
 from llamon_agent.domain.principal import Principal, owner_of
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskQuery
-from llamon_agent.inbound.a2a.bindings.streaming import Manner, Single, Stream, Told
+from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream, StreamOptions
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
-from llamon_agent.inbound.a2a.faults import Refused, refused
+from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
 from llamon_agent.inbound.a2a.routing import Routing
@@ -74,7 +74,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     base_url: Callable[[], str] = str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ParsedRequest(msgspec.Struct, frozen=True):
     """An opened request. Shape: waits is false for a caller that takes no answer."""
 
     operation: Operation
@@ -89,7 +89,7 @@ class Result(msgspec.Struct, frozen=True):
     extensions: tuple[str, ...] = ()
 
 
-Reply = Result | Stream | Single | Refused
+EndpointReply = Result | Stream | OneEventStream | FaultReply
 
 ExtendedCards = Callable[[str, Dialect], bytes]
 """The card for authenticated callers, for a base URL and in a dialect's shape."""
@@ -111,12 +111,12 @@ class Webhooks(Protocol):
     async def delete(self, owner: str, agent: str, task_id: str, config_id: str) -> None: ...
 
 
-class Traits(msgspec.Struct, frozen=True, kw_only=True):
+class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's card promises, and its endpoint keeps.
 
     Shape: extensions are the URIs that the agent supports, and whether each is required; extended_card is None where
-           there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that messages with
-           one id are one message.
+           there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that
+           messages with one id are one message.
     """
 
     artifacts: Artifacts = Artifacts.AUTO
@@ -140,7 +140,7 @@ class Endpoint:
         runs: RunService,
         *,
         agent: str,
-        traits: Traits = Traits(),
+        policy: AgentPolicy = AgentPolicy(),
         wait_s: float = 300.0,
         webhooks: Webhooks | None = None,
         routing: Routing | None = None,
@@ -148,28 +148,28 @@ class Endpoint:
     ) -> None:
         self._runs = runs
         self._agent = agent
-        self._traits = traits
-        self._required = frozenset(uri for uri, required in traits.extensions.items() if required)
+        self._policy = policy
+        self._required = frozenset(uri for uri, required in policy.extensions.items() if required)
         self._wait_s = wait_s
         self._webhooks = webhooks
         self._routing = routing
         self._others = others or {}
 
     async def answer(
-        self, read: Callable[[], Asked], caller: Caller, *, size_bytes: int, shape: Callable[[], Dialect]
-    ) -> Reply:
-        """Carry out one request. Raises nothing: an error before a stream's first event is a Refused too.
+        self, read: Callable[[], ParsedRequest], caller: Caller, *, size_bytes: int, shape: Callable[[], Dialect]
+    ) -> EndpointReply:
+        """Carry out one request. Raises nothing: an error before a stream's first event is a FaultReply too.
 
         Shape: `read` opens the request and may raise; `shape` tells in whose shape an error is written, if one is.
         Units: size_bytes is how large the request is.
         """
-        asked: Asked | None = None
+        asked: ParsedRequest | None = None
         try:
-            asked = await apart(size_bytes, read)
+            asked = await off_loop_if_large(size_bytes, read)
             meant, asked = await self._meant(asked, caller)
             return await meant._perform(asked, caller, size_bytes)
         except Exception as exc:
-            failure = refused(exc, shape())
+            failure = fault_reply(exc, shape())
             if failure.fault.is_ours:
                 what = type(asked.operation).__name__ if asked else "no request"
                 # What is away says so itself, and once; every call that it fails would fill the log.
@@ -177,7 +177,7 @@ class Endpoint:
                 logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=exc)
             return failure
 
-    async def _meant(self, asked: Asked, caller: Caller) -> "tuple[Endpoint, Asked]":
+    async def _meant(self, asked: ParsedRequest, caller: Caller) -> "tuple[Endpoint, ParsedRequest]":
         """The endpoint of the agent that is meant, and what it is asked."""
         operation = asked.operation
         if operation.tenant is not None and operation.tenant in self._others:  # the tenant of an agent's own interface
@@ -187,9 +187,9 @@ class Endpoint:
         name = await self._routing.agent_for(operation, owner_of(caller.principal, operation.tenant))
         return self._others.get(name, self), asked
 
-    async def _perform(self, asked: Asked, caller: Caller, size_bytes: int) -> Reply:
+    async def _perform(self, asked: ParsedRequest, caller: Caller, size_bytes: int) -> EndpointReply:
         operation, dialect = asked.operation, asked.dialect
-        check_tenant(operation.tenant, self._traits.tenants)
+        check_tenant(operation.tenant, self._policy.tenants)
         owner = owner_of(caller.principal, operation.tenant)
         extensions = self._activated(caller)
         match operation:
@@ -222,12 +222,12 @@ class Endpoint:
             raise ExtensionSupportRequired(
                 f"This agent requires the extension {', '.join(sorted(missing))}; name it in the A2A-Extensions header."
             )
-        return tuple(uri for uri in self._traits.extensions if uri in caller.extensions) if caller.extensions else ()
+        return tuple(uri for uri in self._policy.extensions if uri in caller.extensions) if caller.extensions else ()
 
     # --- messages and streams ---------------------------------------------------------------------------------------
 
     async def _submit(self, operation: SendMessage, owner: str, key: str | None, size_bytes: int) -> Run:
-        if operation.stream and not self._traits.streaming:
+        if operation.stream and not self._policy.streaming:
             raise StreamingNotSupported
         if operation.push is not None:
             self._hooks().check(operation.push)
@@ -236,11 +236,11 @@ class Endpoint:
             operation,
             owner=owner,
             agent=self._agent,
-            modes=self._traits.modes,
+            modes=self._policy.modes,
             key=key,
-            by_message_id=self._traits.by_message_id,
+            by_message_id=self._policy.by_message_id,
         )
-        run = await self._runs.submit_run(await apart(size_bytes, to_request))
+        run = await self._runs.submit_run(await off_loop_if_large(size_bytes, to_request))
         if operation.push is not None and run.reply is None:
             await self._hooks().register(run.task, operation.push)
         return run
@@ -253,20 +253,20 @@ class Endpoint:
 
     def _follow_run(
         self, run: Run, operation: SendMessage, dialect: Dialect, extensions: tuple[str, ...]
-    ) -> Stream | Single:
+    ) -> Stream | OneEventStream:
         if run.reply is not None:
-            return Single(Told(None, dialect.write_message(run.reply)), extensions)
-        manner = Manner(
+            return OneEventStream(SentEvent(None, dialect.write_message(run.reply)), extensions)
+        options = StreamOptions(
             dialect=dialect,
-            artifacts=decide_mode(self._traits.artifacts, [operation.message]),
+            artifacts=decide_mode(self._policy.artifacts, [operation.message]),
             history_length=operation.history_length,
         )
-        return Stream(run.follow(), manner, extensions)
+        return Stream(run.follow(), options, extensions)
 
     async def _subscribe(
         self, operation: Subscribe, dialect: Dialect, owner: str, caller: Caller, extensions: tuple[str, ...]
     ) -> Stream:
-        if not self._traits.streaming:
+        if not self._policy.streaming:
             raise StreamingNotSupported
         subscription = await self._runs.subscribe(
             owner,
@@ -275,8 +275,8 @@ class Endpoint:
             after_seq=_read_seq(caller.last_event_id),
             ended_ok=operation.ended_ok,
         )
-        mode = decide_mode(self._traits.artifacts, subscription.task.history)
-        return Stream(subscription, Manner(dialect=dialect, artifacts=mode), extensions)
+        mode = decide_mode(self._policy.artifacts, subscription.task.history)
+        return Stream(subscription, StreamOptions(dialect=dialect, artifacts=mode), extensions)
 
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:
         query = TaskQuery(
@@ -324,16 +324,16 @@ class Endpoint:
 
     def _extended_card(self, dialect: Dialect, caller: Caller) -> bytes:
         """1.0 has a capability for it: an agent that does not claim it does not support the operation (§3.1.11)."""
-        if self._traits.extended_card is None:
+        if self._policy.extended_card is None:
             raise UnsupportedOperation if dialect.version == "1.0" else ExtendedCardNotConfigured
-        return self._traits.extended_card(caller.base_url(), dialect)
+        return self._policy.extended_card(caller.base_url(), dialect)
 
 
-def _without_tenant(asked: Asked) -> Asked:
+def _without_tenant(asked: ParsedRequest) -> ParsedRequest:
     return msgspec.structs.replace(asked, operation=msgspec.structs.replace(asked.operation, tenant=None))
 
 
-async def apart(size_bytes: int, work: Callable[[], B]) -> B:
+async def off_loop_if_large(size_bytes: int, work: Callable[[], B]) -> B:
     """Do pure work on a call; that on a large one in a thread, so that other calls and streams go on meanwhile."""
     return await asyncio.to_thread(work) if size_bytes > _LARGE_BYTES else work()
 

@@ -98,7 +98,7 @@ _UNKNOWN_TO_03: Mapping[int, int] = {-32008: -32600, -32009: -32600}
 """Codes that 0.3 does not know, and what its callers get instead. Source: A2A 0.3 §8.2."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class FaultReply(msgspec.Struct, frozen=True):
     """A request that came to nothing: what is told of it, and in whose shape.
 
     Shape: public is what we wrote, never what an exception says; details are google.rpc messages in JSON.
@@ -131,10 +131,10 @@ def fault_of(error: Exception) -> Fault:
     return INTERNAL
 
 
-def refused(error: Exception, dialect: Dialect) -> Refused:
+def fault_reply(error: Exception, dialect: Dialect) -> FaultReply:
     """An error as its caller may hear it."""
     public = error.public if isinstance(error, CallerError | BackendError) else LlamonError.public
-    return Refused(fault_of(error), public, dialect, _details(error))
+    return FaultReply(fault_of(error), public, dialect, _details(error))
 
 
 def _details(error: Exception) -> tuple[Metadata, ...]:

@@ -13,7 +13,7 @@ from jwt.algorithms import Algorithm
 
 from llamon_agent.domain.errors import LlamonError
 from llamon_agent.domain.profile import SigningAlgorithm
-from llamon_agent.wire.cards.forms import Json, canonical, forms
+from llamon_agent.wire.cards.canonical import Json, canonical, canonical_forms
 
 ALGORITHMS: tuple[str, ...] = get_args(SigningAlgorithm)
 
@@ -50,7 +50,7 @@ class Signer:
         Raises: NotCanonical.
         Source: A2A 1.0 §8.4.2 (`alg` and `kid` are required, `typ` should be JOSE, `jku` says where the keys are).
         """
-        payloads = [canonical(form) for form in forms(card)]
+        payloads = [canonical(form) for form in canonical_forms(card)]
         signatures = [_signature(key, payload, base_url + JWKS_PATH) for key in self._keys for payload in payloads]
         return {**card, "signatures": signatures}
 

@@ -12,7 +12,15 @@ import jwt
 import msgspec
 from jwt.utils import base64url_decode, base64url_encode
 
-from llamon_agent.wire.cards.forms import Json, NotCanonical, canonical, forms, left_open, whole, without_empty
+from llamon_agent.wire.cards.canonical import (
+    Json,
+    NotCanonical,
+    canonical,
+    canonical_forms,
+    uncovered_fields,
+    whole,
+    without_empty,
+)
 from llamon_agent.wire.cards.signing import ALGORITHMS, JWS
 
 
@@ -38,11 +46,11 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     jku: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class SignatureCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a signature holds, and if so, which keys of the card it leaves open."""
 
     finding: Finding
-    open_keys: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
 
 
 def read_signatures(card: Json) -> list[Signature]:
@@ -51,28 +59,28 @@ def read_signatures(card: Json) -> list[Signature]:
     return [_signature(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def verify(card: Json, signature: Signature, keys: Iterable[Mapping[str, Any]]) -> Verdict:
+def verify(card: Json, signature: Signature, keys: Iterable[Mapping[str, Any]]) -> SignatureCheck:
     """Whether one signature holds. Shape: keys are JWKs, of which those by the signature's name are tried.
 
     Source: A2A 1.0 §8.4.3; RFC 7515 §5.2.
     """
     if not signature.kid or signature.alg not in ALGORITHMS:
-        return Verdict(finding=Finding.UNREADABLE)
+        return SignatureCheck(finding=Finding.UNREADABLE)
     named = [key for key in keys if key.get("kid") == signature.kid]
     if not named:
-        return Verdict(finding=Finding.UNKNOWN_KEY)
+        return SignatureCheck(finding=Finding.UNKNOWN_KEY)
     try:
         return _over_any_form(card, signature, named)
     except (NotCanonical, RecursionError):  # a card that nests deeper than can be followed
-        return Verdict(finding=Finding.BROKEN)
+        return SignatureCheck(finding=Finding.BROKEN)
 
 
-def _over_any_form(card: Json, signature: Signature, keys: Sequence[Mapping[str, Any]]) -> Verdict:
-    for form in (whole(card), *reversed(forms(card)), without_empty(whole(card)) or {}):
+def _over_any_form(card: Json, signature: Signature, keys: Sequence[Mapping[str, Any]]) -> SignatureCheck:
+    for form in (whole(card), *reversed(canonical_forms(card)), without_empty(whole(card)) or {}):
         payload = canonical(form)
         if any(_is_by(key, signature, payload) for key in keys):
-            return Verdict(finding=Finding.HOLDS, open_keys=left_open(card, form))
-    return Verdict(finding=Finding.BROKEN)
+            return SignatureCheck(finding=Finding.HOLDS, uncovered=uncovered_fields(card, form))
+    return SignatureCheck(finding=Finding.BROKEN)
 
 
 def _is_by(key: Mapping[str, Any], signature: Signature, payload: bytes) -> bool:

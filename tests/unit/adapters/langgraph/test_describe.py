@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 
 from llamon_agent.adapters.langgraph.describe import introduce
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.domain.profile import Introduction, Skill
+from llamon_agent.domain.profile import SelfDescription, Skill
 
 
 @tool
@@ -59,7 +59,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_graph_without_a_name_docstring_or_tools_has_no_defaults() -> None:
-    assert introduce(graph(), None) == Introduction()
+    assert introduce(graph(), None) == SelfDescription()
 
 
 @pytest.mark.parametrize(("name", "told"), [("Support bot", "Support bot"), ("LangGraph", None), (None, None)])

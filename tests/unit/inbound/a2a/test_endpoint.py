@@ -17,8 +17,8 @@ from tests.unit.inbound.a2a.edges import (
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Answer, Responses, answer_call
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, _read_seq
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, _read_seq
 from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -169,7 +169,7 @@ async def test_an_error_before_the_first_event_is_a_plain_answer_in_1_0_and_a_st
         plain = await answer_call(it.endpoint, call("SubscribeToTask", {"id": task_id}), Caller())
         assert response_of(plain)["error"]["code"] == -32004
         streamed = await answer_call(it.endpoint, call("message/stream", message_03(taskId=task_id)), Caller())
-        assert isinstance(streamed, Responses)
+        assert isinstance(streamed, RpcStream)
         assert (await only_response(streamed))["error"]["code"] == -32004
 
 
@@ -355,8 +355,8 @@ def test_a_last_event_id_of_any_length_is_a_number() -> None:
 
 
 async def test_each_tenant_has_tasks_and_contexts_of_its_own() -> None:
-    tenants = Traits(tenants=frozenset({"acme", "globex"}))
-    async with edge(ANSWER, ANSWER, traits=tenants) as it:
+    tenants = AgentPolicy(tenants=frozenset({"acme", "globex"}))
+    async with edge(ANSWER, ANSWER, policy=tenants) as it:
         mine = (await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "acme"}))["task"]
         await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "globex"})
         assert (await it.ask("GetTask", {"id": mine["id"], "tenant": "globex"}))["error"]["code"] == -32001
@@ -366,12 +366,12 @@ async def test_each_tenant_has_tasks_and_contexts_of_its_own() -> None:
     assert one.thread_id != other.thread_id
 
 
-EXTENSIONS = Traits(extensions={"urn:needed": True, "urn:nice": False})
+EXTENSIONS = AgentPolicy(extensions={"urn:needed": True, "urn:nice": False})
 
 
 @pytest.mark.parametrize("named", [frozenset[str](), frozenset({"urn:nice"})])
 async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None:
-    async with edge(traits=EXTENSIONS) as it:
+    async with edge(policy=EXTENSIONS) as it:
         for method in ("SendMessage", "SendStreamingMessage"):
             error = (await it.ask(method, message_10(), Caller(extensions=named)))["error"]
             assert (error["code"], error["data"][0]["reason"]) == (-32008, "EXTENSION_SUPPORT_REQUIRED")
@@ -381,9 +381,9 @@ async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None
 
 async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> None:
     caller = Caller(extensions=frozenset({"urn:needed", "urn:other"}))
-    async with edge(ANSWER, traits=EXTENSIONS) as it:
+    async with edge(ANSWER, policy=EXTENSIONS) as it:
         answer = await answer_call(it.endpoint, call("SendMessage", message_10()), caller)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, RpcResponse)
     assert answer.extensions == ("urn:needed",)
 
 
@@ -392,7 +392,7 @@ async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> No
     [("message/stream", message_03()), ("SendStreamingMessage", message_10()), ("SubscribeToTask", {"id": "x"})],
 )
 async def test_an_agent_that_does_not_stream_says_so(method: str, params: object) -> None:
-    async with edge(traits=Traits(streaming=False)) as it:
+    async with edge(policy=AgentPolicy(streaming=False)) as it:
         assert (await it.ask(method, params))["error"]["code"] == -32004
         assert (await it.ask("ListTasks", {}))["totalSize"] == 0
 
@@ -402,7 +402,7 @@ async def test_the_extended_card_is_given_in_the_callers_shape() -> None:
         return json.dumps([base_url, dialect.version]).encode()
 
     caller = Caller(base_url=lambda: "https://agents.example")
-    async with edge(traits=Traits(extended_card=card)) as it:
+    async with edge(policy=AgentPolicy(extended_card=card)) as it:
         assert await it.ask("GetExtendedAgentCard", {}, caller) == ["https://agents.example", "1.0"]
         old = await it.ask("agent/getAuthenticatedExtendedCard", None, caller)
     assert old == ["https://agents.example", "0.3"]
@@ -420,5 +420,5 @@ async def test_a_message_under_a_key_is_taken_once_and_another_one_is_refused() 
 async def test_a_message_id_is_a_key_only_where_that_is_configured() -> None:
     async with edge([Complete()], [Complete()]) as it:
         assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 2
-    async with edge([Complete()], traits=Traits(by_message_id=True)) as it:
+    async with edge([Complete()], policy=AgentPolicy(by_message_id=True)) as it:
         assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 1

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10, only_response, response_of
 
 from llamon_agent.domain.events import Complete, Interrupt
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Responses, answer_call
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.routing import Routing
@@ -108,7 +108,7 @@ async def test_calls_by_a_tasks_id_reach_the_agent_that_has_it() -> None:
         assert (await it.ask("message/send", background))["status"]["state"] == "working"
         await gate.reached()
         following = await answer_call(it.endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller())
-        assert isinstance(following, Responses)
+        assert isinstance(following, RpcStream)
         frames = Frames(following.stream, following.envelope, ping_s=15)
         assert (await it.ask("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
         chunks: list[bytes] = []

@@ -7,7 +7,7 @@ from tests.card_keys import key_of, pem, private, public_pem
 
 from llamon_agent.domain.profile import Profile, SigningAlgorithm
 from llamon_agent.inbound.a2a.cards.card import Interfaces, card_of
-from llamon_agent.wire.cards.forms import canonical, forms
+from llamon_agent.wire.cards.canonical import canonical, canonical_forms
 from llamon_agent.wire.cards.signing import BadKey, Signer, read_key
 
 BASE = "https://a.example"
@@ -24,8 +24,8 @@ def header(signature: dict[str, str]) -> Any:
 def test_every_algorithm_signs_every_form(alg: SigningAlgorithm) -> None:
     key = key_of(alg=alg)
     signatures = Signer([key]).sign(CARD, BASE)["signatures"]
-    assert len(signatures) == len(forms(CARD)) == 3
-    for signature, form in zip(signatures, forms(CARD), strict=True):
+    assert len(signatures) == len(canonical_forms(CARD)) == 3
+    for signature, form in zip(signatures, canonical_forms(CARD), strict=True):
         payload = jwt.utils.base64url_encode(canonical(form)).decode()
         token = f"{signature['protected']}.{payload}.{signature['signature']}"
         assert jwt.PyJWS().decode(token, jwt.PyJWK(key.public), algorithms=[alg])

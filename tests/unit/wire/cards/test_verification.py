@@ -16,13 +16,13 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.card_keys import key_of, pem, private
-from tests.unit.wire.cards.test_forms import profiles
+from tests.unit.wire.cards.test_canonical import profiles
 
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.cards.card import Flavour, Interfaces, card_of
-from llamon_agent.wire.cards.forms import Json
+from llamon_agent.wire.cards.canonical import Json
 from llamon_agent.wire.cards.signing import Signer
-from llamon_agent.wire.cards.verification import Finding, Signature, Verdict, read_signatures, verify
+from llamon_agent.wire.cards.verification import Finding, Signature, SignatureCheck, read_signatures, verify
 
 BASE = "https://a.example"
 HERE = Interfaces(url=f"{BASE}/a2a", grpc="a.example:50051")
@@ -83,15 +83,15 @@ def signed_by_the_sdk(profile: Profile) -> Json:
     return signed
 
 
-@pytest.mark.parametrize(("bearer", "left_open"), [(False, ()), (True, ("securityRequirements",))])
+@pytest.mark.parametrize(("bearer", "uncovered_fields"), [(False, ()), (True, ("securityRequirements",))])
 def test_what_the_official_sdk_signs_holds_for_us_but_for_what_it_passes_over(
-    bearer: bool, left_open: tuple[str, ...]
+    bearer: bool, uncovered_fields: tuple[str, ...]
 ) -> None:
     """It takes a requirement without scopes for empty, so whoever took it away would not be noticed."""
     card = signed_by_the_sdk(Profile(name="데모", description="Answers.", version="1", bearer=bearer))
     (signature,) = read_signatures(card)
     assert (signature.kid, signature.alg, signature.jku) == ("main", "ES256", "")
-    assert verify(card, signature, KEYS) == Verdict(finding=Finding.HOLDS, open_keys=left_open)
+    assert verify(card, signature, KEYS) == SignatureCheck(finding=Finding.HOLDS, uncovered=uncovered_fields)
 
 
 def test_a_signature_over_the_1_0_half_leaves_the_rest_open() -> None:
@@ -100,7 +100,7 @@ def test_a_signature_over_the_1_0_half_leaves_the_rest_open() -> None:
     (signature,) = read_signatures(card)
     verdict = verify(card, signature, KEYS)
     assert verdict.finding is Finding.HOLDS
-    assert set(verdict.open_keys) >= {"url", "additionalInterfaces", "security"}
+    assert set(verdict.uncovered) >= {"url", "additionalInterfaces", "security"}
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

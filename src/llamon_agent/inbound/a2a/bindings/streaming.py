@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, Self
 import msgspec
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
-from llamon_agent.inbound.a2a.faults import Refused, refused
+from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.inbound.a2a.presentation import Artifacts, present, trim_history
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.wire.operations import Dialect
@@ -30,7 +30,7 @@ Write = Callable[[bytes], Awaitable[None]]
 """Sends a chunk; waits where the reader is slow."""
 
 
-class Manner(msgspec.Struct, frozen=True, kw_only=True):
+class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How one caller wants its stream told."""
 
     dialect: Dialect
@@ -38,7 +38,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     history_length: int | None = None
 
 
-class Told(NamedTuple):
+class SentEvent(NamedTuple):
     """One event of a stream: a JSON value in the caller's dialect. Shape: seq None is an event without an id."""
 
     seq: int | None
@@ -46,22 +46,22 @@ class Told(NamedTuple):
 
 
 class Stream:
-    """What a caller hears of a task: an async iterator of batches, the last of which is a Refused if it broke.
+    """What a caller hears of a task: an async iterator of batches, the last of which is a FaultReply if it broke.
 
     Shape: extensions are the URIs that were activated. Whoever holds a stream reads it to its end or calls `close`.
     """
 
-    def __init__(self, subscription: Subscription, manner: Manner, extensions: tuple[str, ...] = ()) -> None:
+    def __init__(self, subscription: Subscription, options: StreamOptions, extensions: tuple[str, ...] = ()) -> None:
         self.extensions = extensions
         self._subscription = subscription
-        self._manner = manner
+        self._options = options
         self._seen: set[str] = set()  # the artifacts that a snapshot has shown
         self._broke = False
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Sequence[Told] | Refused:
+    async def __anext__(self) -> Sequence[SentEvent] | FaultReply:
         """The next events. Part of the endpoint, hence `except Exception`."""
         try:
             async for batch in self._subscription:
@@ -70,7 +70,7 @@ class Stream:
         except Exception as exc:
             self._broke = True
             self.close()
-            failure = refused(exc, self._manner.dialect)
+            failure = fault_reply(exc, self._options.dialect)
             if failure.fault.is_ours:
                 task = self._subscription.task
                 logger.exception("task %s: a stream broke", task.id, extra=task.log_ids)
@@ -86,48 +86,48 @@ class Stream:
         """Stop following the task; its run goes on."""
         self._subscription.close()
 
-    def _tell(self, batch: list[Snapshot | Update]) -> list[Told]:
+    def _tell(self, batch: list[Snapshot | Update]) -> list[SentEvent]:
         """A batch as this stream tells it.
 
         Of events that share a seq only the last one bears it as its id, so that a reader which names an id when it
         comes back has seen all there is of it.
         """
-        told: list[Told] = []
+        told: list[SentEvent] = []
         for event, after in zip(batch, [*batch[1:], None], strict=True):
             body = self._write(event)
             if body is not None:
                 shared = after is not None and not isinstance(after, Snapshot) and after.seq == event.seq
-                told.append(Told(None if shared else event.seq, body))
+                told.append(SentEvent(None if shared else event.seq, body))
         return told
 
     def _write(self, event: Snapshot | Update) -> bytes | None:
         """An event in the caller's dialect; None where this stream does not tell it."""
-        task, write_event = self._subscription.task, self._manner.dialect.write_event
+        task, write_event = self._subscription.task, self._options.dialect.write_event
         if isinstance(event, ArtifactUpdate):
-            shown = present(event, self._manner.artifacts, self._seen)
+            shown = present(event, self._options.artifacts, self._seen)
             return None if shown is None else write_event(shown, task=task, final=False)
         final = self._subscription.is_last(event)
         if isinstance(event, Snapshot):
             self._seen |= {artifact.artifact_id for artifact in event.task.artifacts}
-            event = Snapshot(task=trim_history(event.task, self._manner.history_length))
+            event = Snapshot(task=trim_history(event.task, self._options.history_length))
         return write_event(event, task=task, final=final)
 
 
-class Single:
+class OneEventStream:
     """A stream of one event, then the end: what an agent answered with a message (A2A 1.0 §3.1.2), or the refusal of a
     call whose callers read errors from streams only.
     """
 
     is_cut_off = False
 
-    def __init__(self, event: Told | Refused, extensions: tuple[str, ...] = ()) -> None:
+    def __init__(self, event: SentEvent | FaultReply, extensions: tuple[str, ...] = ()) -> None:
         self.extensions = extensions
-        self._events: list[Sequence[Told] | Refused] = [[event] if isinstance(event, Told) else event]
+        self._events: list[Sequence[SentEvent] | FaultReply] = [[event] if isinstance(event, SentEvent) else event]
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Sequence[Told] | Refused:
+    async def __anext__(self) -> Sequence[SentEvent] | FaultReply:
         if not self._events:
             raise StopAsyncIteration
         return self._events.pop()
@@ -140,7 +140,7 @@ class Single:
 class Envelope(Protocol):
     """What a transport puts around each event of a stream of SSE.
 
-    Shape: `around` stands before and after an event's value; `write_refused` is the whole of a last event that says
+    Shape: `around` stands before and after an event's value; `write_fault` is the whole of a last event that says
            what broke, and `error_event` the name of such an event, empty where it has none.
     """
 
@@ -150,7 +150,7 @@ class Envelope(Protocol):
     @property
     def error_event(self) -> bytes: ...
 
-    def write_refused(self, failure: Refused) -> bytes: ...
+    def write_fault(self, failure: FaultReply) -> bytes: ...
 
 
 class Frames:
@@ -159,7 +159,7 @@ class Frames:
     Units: ping_s is how long the stream may be quiet.
     """
 
-    def __init__(self, stream: Stream | Single, envelope: Envelope, *, ping_s: float) -> None:
+    def __init__(self, stream: Stream | OneEventStream, envelope: Envelope, *, ping_s: float) -> None:
         self._stream = stream
         self._envelope = envelope
         self._around = envelope.around
@@ -200,9 +200,9 @@ class Frames:
                 async with ping_lock:
                     await write(PING)
 
-    def _chunk(self, batch: Sequence[Told] | Refused) -> bytes:
+    def _chunk(self, batch: Sequence[SentEvent] | FaultReply) -> bytes:
         """A batch's frames, joined."""
-        if isinstance(batch, Refused):
-            return write_frame(None, self._envelope.write_refused(batch), name=self._envelope.error_event)
+        if isinstance(batch, FaultReply):
+            return write_frame(None, self._envelope.write_fault(batch), name=self._envelope.error_event)
         before, behind = self._around
         return b"".join([write_frame(seq, before, body, behind) for seq, body in batch])

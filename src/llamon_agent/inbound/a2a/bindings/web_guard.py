@@ -54,7 +54,7 @@ class KnownHosts(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str | None = None
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class BrowserHeaders(msgspec.Struct, frozen=True, kw_only=True):
     """What tells a page's request from others.
 
     Shape: hosts are all names that the request came to, with their ports, as the client and a trusted proxy say;
@@ -74,7 +74,7 @@ def known_hosts(*, listen: str, public_url: str | None, allowed: Iterable[str]) 
     return KnownHosts(names=names, public_url=public_url)
 
 
-def read_asked(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) -> Asked:
+def read_browser_headers(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) -> BrowserHeaders:
     """What the headers say. Shape: by lower-case names, repeated ones joined; trusted as in `card_site.CardSite`.
 
     A proxy's word is taken besides the client's and not instead of it: a page can say it, too.
@@ -84,7 +84,7 @@ def read_asked(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) ->
     said = {name: texts[name].rsplit(",", 1)[-1].strip() for name in forwarded if name in texts}
     hosts = (texts.get(b"host"), said.get(b"x-forwarded-host"))
     schemes = (scheme, said.get(b"x-forwarded-proto"))
-    return Asked(
+    return BrowserHeaders(
         hosts=tuple(host for host in hosts if host),
         schemes=tuple(one.lower() for one in schemes if one),
         origin=texts.get(b"origin"),
@@ -92,7 +92,7 @@ def read_asked(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) ->
     )
 
 
-def decide_refusal(asked: Asked, known: KnownHosts, *, is_public: bool = False) -> PermissionDenied | None:
+def decide_refusal(asked: BrowserHeaders, known: KnownHosts, *, is_public: bool = False) -> PermissionDenied | None:
     """Why the request is refused, None if it is not. What is public any page may read, but by known names only."""
     for host in asked.hosts:
         if not _is_known(host, known):
@@ -119,7 +119,7 @@ def _is_known(host: str, known: KnownHosts) -> bool:
     return name == "localhost" or name.endswith(".localhost") or name in known.names or _is_address(name)
 
 
-def _is_foreign(asked: Asked, known: KnownHosts) -> bool:
+def _is_foreign(asked: BrowserHeaders, known: KnownHosts) -> bool:
     """Whether a page sends it that is not of the edge's own origin."""
     if asked.site is not None and asked.site not in _OWN_SITES:
         return True
@@ -177,7 +177,7 @@ class WebGuard:
 
     def refusal(self, scope: Scope) -> PermissionDenied | None:
         """Why a request is refused, which is logged; None if it is not."""
-        asked = read_asked(read_headers(scope), scheme=scope.get("scheme", "http"), trusted=self._trusted)
+        asked = read_browser_headers(read_headers(scope), scheme=scope.get("scheme", "http"), trusted=self._trusted)
         refusal = decide_refusal(asked, self._known)
         if refusal is not None and self._route(scope)[0] in self._public:
             refusal = decide_refusal(asked, self._known, is_public=True)
@@ -203,7 +203,7 @@ class WebGuard:
         return None, {}
 
 
-def log_refusal(refusal: PermissionDenied, asked: Asked) -> None:
+def log_refusal(refusal: PermissionDenied, asked: BrowserHeaders) -> None:
     """One line for whoever runs the edge; a page that is refused is told to nobody else."""
     said = {"host": ", ".join(asked.hosts), "origin": asked.origin, "sec-fetch-site": asked.site}
     heard = ", ".join(f"{name} {value[:_MAX_LOGGED_CHARS]!r}" for name, value in said.items() if value)

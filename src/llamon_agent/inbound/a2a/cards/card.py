@@ -117,7 +117,7 @@ def _of_10(profile: Profile, interfaces: Interfaces, versions: tuple[str, ...]) 
     ways = [way for version in versions for way in _ways_10(interfaces, version)]
     card: Json = {
         "supportedInterfaces": ways,
-        "capabilities": _capabilities(profile) | {"extendedAgentCard": profile.addition is not None},
+        "capabilities": _capabilities(profile) | {"extendedAgentCard": profile.extended_fields is not None},
     }
     return card | _REQUIRED_10 | {"securitySchemes": {_BEARER: _SCHEME_10}} if profile.bearer else card
 
@@ -146,7 +146,7 @@ def _of_03(profile: Profile, interfaces: Interfaces) -> Json:
         "url": interfaces.url,
         "preferredTransport": _JSON_RPC,
         "additionalInterfaces": _ways_03(interfaces),
-        "supportsAuthenticatedExtendedCard": profile.addition is not None,
+        "supportsAuthenticatedExtendedCard": profile.extended_fields is not None,
         "capabilities": _capabilities(profile) | {"stateTransitionHistory": False},
     }
     return card | _REQUIRED_03 | {"securitySchemes": {_BEARER: _SCHEME_03}} if profile.bearer else card

@@ -20,8 +20,8 @@ from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, U
 from llamon_agent.domain.push import TaskPushConfig
 from llamon_agent.domain.task import Artifact, Task
 from llamon_agent.inbound.a2a.presentation import Artifacts, present
-from llamon_agent.inbound.a2a.push.result import Declined, Outcome, Taken, TryLater
-from llamon_agent.inbound.a2a.push.webhook_url import read_address
+from llamon_agent.inbound.a2a.push.result import Accepted, Declined, PostResult, TryLater
+from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
@@ -35,7 +35,7 @@ from llamon_agent.wire.operations import Dialect
 Event = Snapshot | Update
 
 
-class Telling(msgspec.Struct, frozen=True):
+class PushEvent(msgspec.Struct, frozen=True):
     """One thing to tell.
 
     Shape: seq is what the webhook has been told of once it has taken this: no higher than what came before, where
@@ -46,11 +46,11 @@ class Telling(msgspec.Struct, frozen=True):
     seq: int
 
 
-def tellings_of(batch: Sequence[Event], told_seq: int) -> list[Telling]:
+def push_events(batch: Sequence[Event], told_seq: int) -> list[PushEvent]:
     """What is to be told of the events at hand to a webhook that was told everything up to `told_seq`."""
     shown = [event for event in map(_shown, batch) if event is not None and event.seq > told_seq]
     later = {event.seq: event for event in shown}  # the last one of each seq
-    return [Telling(event, event.seq - (later[event.seq] is not event)) for event in shown]
+    return [PushEvent(event, event.seq - (later[event.seq] is not event)) for event in shown]
 
 
 def task_after(task: Task, event: Event) -> Task:
@@ -90,7 +90,7 @@ PAUSES_S = (1.0, 3.0, 10.0, 30.0, 60.0)
 Write = Callable[[], Awaitable[bytes]]
 """Writes a body. Raises: TaskNotFound; BackendError."""
 
-Post = Callable[[TaskPushConfig, str, Write], Awaitable[Outcome]]
+Post = Callable[[TaskPushConfig, str, Write], Awaitable[PostResult]]
 """Tries once to tell a webhook: which one, the body's media type, what writes the body."""
 
 Pause = Callable[[float], Awaitable[None]]
@@ -160,25 +160,25 @@ class Delivery:
             subscription.close()
 
     async def _tell_all(self, batch: Sequence[Event]) -> None:
-        for telling in tellings_of(batch, self._told_seq):
+        for push_event in push_events(batch, self._told_seq):
             if self._missed:
                 now = await self._now()
-                await self._deliver(Telling(Snapshot(task=now), now.seq))
+                await self._deliver(PushEvent(Snapshot(task=now), now.seq))
                 return  # the batch is older than that
-            await self._deliver(telling)
+            await self._deliver(push_event)
 
-    async def _deliver(self, telling: Telling) -> None:
+    async def _deliver(self, push_event: PushEvent) -> None:
         """Tell it, or give it up."""
-        event, task = telling.event, await self._task_at(telling.event)
+        event, task = push_event.event, await self._task_at(push_event.event)
         told, self._task = self._task, task
         if not is_news(event, told) or self._dialect.write_notification(event, task=task) is None:
-            self._told_seq = max(self._told_seq, telling.seq)
+            self._told_seq = max(self._told_seq, push_event.seq)
             return
 
         async def write() -> bytes:
             return self._dialect.write_notification(event, task=task) or b""
 
-        await self._tell(write, telling.seq, is_recorded=task.is_settled)
+        await self._tell(write, push_event.seq, is_recorded=task.is_settled)
 
     async def _tell(self, write: Write, seq: int, *, is_recorded: bool) -> None:
         self._missed = not await self._is_taken(write)
@@ -203,7 +203,7 @@ class Delivery:
         while True:
             outcome = await self._post(self._push, self._dialect.notification_type, write)
             match outcome, next(pauses_s, None):
-                case Taken(), _:
+                case Accepted(), _:
                     return True
                 case TryLater(after_s=after_s), float(pause_s):
                     await self._pause(max(pause_s, after_s))
@@ -221,4 +221,6 @@ class Delivery:
         """Shape: a webhook is named by its host: the rest of its URL may hold secrets."""
         push = self._push
         ids = {"task_id": push.task_id, "agent": push.agent}
-        logger.warning("task %s, webhook at %s: %s", push.task_id, read_address(push.config.url).host, what, extra=ids)
+        logger.warning(
+            "task %s, webhook at %s: %s", push.task_id, read_webhook_url(push.config.url).host, what, extra=ids
+        )

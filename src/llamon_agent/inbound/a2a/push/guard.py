@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from llamon_agent.domain.errors import BadParams, LlamonError
-from llamon_agent.inbound.a2a.push.webhook_url import Address
+from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl
 
 Ip = IPv4Address | IPv6Address
 
@@ -56,7 +56,7 @@ class AddressGuard:
         self._names, self._networks = _read_allowed(allow)
         self._resolve = resolve or Resolver()
 
-    def check(self, address: Address) -> None:
+    def check(self, address: WebhookUrl) -> None:
         """Refuse what is seen to be forbidden without asking a name server. Raises: BadParams."""
         is_loopback = f".{address.host.removesuffix('.')}".endswith(_LOOPBACK_NAME)
         known = IPv4Address("127.0.0.1") if is_loopback else address.literal

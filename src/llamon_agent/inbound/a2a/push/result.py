@@ -12,7 +12,7 @@ _TRY_LATER = frozenset({408, 425, 429})
 """Refusals that say of themselves that they pass. Source: RFC 9110 §15.5.9; RFC 8470 §5.2; RFC 6585 §4."""
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Accepted(msgspec.Struct, frozen=True):
     """The webhook has it."""
 
 
@@ -29,16 +29,16 @@ class Declined(msgspec.Struct, frozen=True):
     why: str
 
 
-Outcome = Taken | TryLater | Declined
+PostResult = Accepted | TryLater | Declined
 
 
-def outcome_of(status: int, retry_after: str | None, now: datetime) -> Outcome:
+def outcome_of(status: int, retry_after: str | None, now: datetime) -> PostResult:
     """What an answer means. A redirect is a refusal: it could lead anywhere, and with the credentials.
 
     Source: A2A 1.0 §4.3.3 (2xx acknowledges); RFC 9110 §10.2.3 (Retry-After).
     """
     if 200 <= status < 300:
-        return Taken()
+        return Accepted()
     if status >= 500 or status in _TRY_LATER:
         return TryLater(f"HTTP {status}", min(_seconds(retry_after, now), MAX_RETRY_AFTER_S))
     return Declined(f"HTTP {status}")

@@ -15,8 +15,8 @@ import httpx2
 
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.result import Declined, Outcome, TryLater, outcome_of
-from llamon_agent.inbound.a2a.push.webhook_url import Address, read_address
+from llamon_agent.inbound.a2a.push.result import Declined, PostResult, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl, read_webhook_url
 
 _AT_ONCE = 64
 _MAX_ANSWER_BYTES = 64 * 1024
@@ -42,9 +42,9 @@ class Sender:
         self._room = Semaphore(_AT_ONCE)
         self._rooms: WeakValueDictionary[tuple[str, str], Semaphore] = WeakValueDictionary()
 
-    async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> Outcome:
+    async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> PostResult:
         """Try once to tell a webhook; its body is written when there is room. Raises: what `write` raises."""
-        config, address = push.config, read_address(push.config.url)
+        config, address = push.config, read_webhook_url(push.config.url)
         at_host = self._rooms.setdefault((push.owner, address.host.removesuffix(".")), Semaphore(_AT_ONCE_AT_HOST))
         of_owner = self._rooms.setdefault((push.owner, ""), Semaphore(_AT_ONCE_OF_OWNER))
         async with at_host, of_owner, self._room:
@@ -62,7 +62,7 @@ class Sender:
     async def aclose(self) -> None:
         await self._pool.aclose()
 
-    async def _post(self, address: Address, headers: list[tuple[bytes, bytes]], body: bytes) -> Outcome:
+    async def _post(self, address: WebhookUrl, headers: list[tuple[bytes, bytes]], body: bytes) -> PostResult:
         url = httpcore2.URL(
             scheme=address.scheme.encode(), host=address.host.encode(), port=address.port, target=address.target
         )
@@ -73,7 +73,7 @@ class Sender:
             return outcome_of(response.status, retry_after, datetime.now(UTC))
 
 
-def headers_of(address: Address, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:
+def headers_of(address: WebhookUrl, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:
     """The header of a request to a webhook. What the caller gave was checked for letters that would end a line.
 
     Source: A2A 1.0 §4.3.3 (Authorization); 0.3 §9.5 (X-A2A-Notification-Token).
@@ -90,7 +90,7 @@ def headers_of(address: Address, config: PushConfig, media_type: str) -> list[tu
     return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
 
-def _host(address: Address) -> str:
+def _host(address: WebhookUrl) -> str:
     """Source: RFC 9110 §7.2."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return host if address.port == {"http": 80, "https": 443}[address.scheme] else f"{host}:{address.port}"

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 
 
-class Address(msgspec.Struct, frozen=True):
+class WebhookUrl(msgspec.Struct, frozen=True):
     """The parts of a webhook's URL.
 
     Shape: host is in lower case and ASCII, an IPv6 address without brackets; target is the path with the query, as it
@@ -38,7 +38,7 @@ class Address(msgspec.Struct, frozen=True):
         return None if _NAME.fullmatch(self.host) and not _ends_in_number(self.host) else ip_address(self.host)
 
 
-def read_address(url: str) -> Address:
+def read_webhook_url(url: str) -> WebhookUrl:
     """Take a webhook's URL apart.
 
     A host that ends in a number is an IPv4 address to any resolver, however it is spelt (`127.1`, `0x7f.0.0.1`,
@@ -59,7 +59,7 @@ def read_address(url: str) -> Address:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if port > 65535:
         raise BadParams("url must have a port of at most 65535.")
-    return Address(parts.scheme, host, port, parts.raw_path)
+    return WebhookUrl(parts.scheme, host, port, parts.raw_path)
 
 
 def _ends_in_number(host: str) -> bool:
@@ -79,7 +79,7 @@ _SECRET = re.compile(r"([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?")
 """A header's value neither begins nor ends with a space (RFC 9110 §5.5), and such a request would never be sent."""
 
 
-def check_config(config: PushConfig) -> Address:
+def check_config(config: PushConfig) -> WebhookUrl:
     """Where the webhook is, if the configuration can be kept.
 
     What becomes part of a request's header must not be able to end a line of it (RFC 9110 §5.5); an id becomes part of
@@ -98,4 +98,4 @@ def check_config(config: PushConfig) -> Address:
         raise BadParams(f"authentication must name at most {MAX_SCHEMES} schemes, of which the first is used.")
     if config.schemes and not _SCHEME.fullmatch(config.schemes[0]):
         raise BadParams("authentication must name an HTTP authentication scheme, such as Bearer.")
-    return read_address(config.url)
+    return read_webhook_url(config.url)

@@ -8,7 +8,7 @@ from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcEnvelope
-from llamon_agent.inbound.a2a.bindings.streaming import Frames, Manner, Stream
+from llamon_agent.inbound.a2a.bindings.streaming import Frames, Stream, StreamOptions
 from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.subscription import Subscription
@@ -298,7 +298,7 @@ async def test_a_failure_in_the_middle_is_the_last_frame(
 ) -> None:
     async with edge(ANSWER) as it:
         task = await it.runs.get("default", "echo", (await it.ask("message/send", message_03()))["id"])
-    stream = Stream(BrokenSubscription(task, error), Manner(dialect=V10))
+    stream = Stream(BrokenSubscription(task, error), StreamOptions(dialect=V10))
     frames = Frames(stream, RpcEnvelope(b"7"), ping_s=15)
     [(_, response)] = events_in(b"".join(await chunks_of(frames)))
     assert response["id"] == 7

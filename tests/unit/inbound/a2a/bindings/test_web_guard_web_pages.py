@@ -2,7 +2,13 @@ from typing import Any
 
 import pytest
 
-from llamon_agent.inbound.a2a.bindings.web_guard import Asked, KnownHosts, decide_refusal, known_hosts, read_asked
+from llamon_agent.inbound.a2a.bindings.web_guard import (
+    BrowserHeaders,
+    KnownHosts,
+    decide_refusal,
+    known_hosts,
+    read_browser_headers,
+)
 
 KNOWN = known_hosts(
     listen="MyBox", public_url="https://Agents.example.com/team", allowed=("edge", "edge.default.svc.cluster.local.")
@@ -11,7 +17,7 @@ HERE = "127.0.0.1:8000"
 
 
 def is_refused(known: KnownHosts = KNOWN, *, is_public: bool = False, **asked: Any) -> bool:
-    return decide_refusal(Asked(**asked), known, is_public=is_public) is not None
+    return decide_refusal(BrowserHeaders(**asked), known, is_public=is_public) is not None
 
 
 @pytest.mark.parametrize(
@@ -155,21 +161,21 @@ def test_the_headers_of_a_proxy_count_besides_the_clients_and_only_if_it_is_trus
         b"origin": b"https://agents.example.com",
         b"sec-fetch-site": b"same-origin",
     }
-    read = read_asked(headers, scheme="http", trusted=True)
+    read = read_browser_headers(headers, scheme="http", trusted=True)
     assert read.hosts == ("10.0.0.7:8000", "agents.example.com")
     assert read.schemes == ("http", "https")
     assert (read.origin, read.site) == ("https://agents.example.com", "same-origin")
-    assert read_asked(headers, scheme="http", trusted=False).hosts == ("10.0.0.7:8000",)
+    assert read_browser_headers(headers, scheme="http", trusted=False).hosts == ("10.0.0.7:8000",)
     known = known_hosts(listen="127.0.0.1", public_url=None, allowed=("agents.example.com",))
     assert decide_refusal(read, known) is None
-    assert decide_refusal(read_asked({}, scheme="http", trusted=True), known) is None
+    assert decide_refusal(read_browser_headers({}, scheme="http", trusted=True), known) is None
 
 
 def test_a_refusal_names_the_host_and_what_to_do() -> None:
-    refusal = decide_refusal(Asked(hosts=("x" * 500,)), KNOWN)
+    refusal = decide_refusal(BrowserHeaders(hosts=("x" * 500,)), KNOWN)
     assert refusal is not None
     assert f"'{'x' * 64}'" in refusal.public
     assert all(key in refusal.public for key in ("a2a.public_url", "a2a.allowed_hosts", "a2a.bearer_token"))
-    refusal = decide_refusal(Asked(origin="null"), KNOWN)
+    refusal = decide_refusal(BrowserHeaders(origin="null"), KNOWN)
     assert refusal is not None
     assert "a2a.bearer_token" in refusal.public

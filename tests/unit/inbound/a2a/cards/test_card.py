@@ -8,7 +8,7 @@ from a2a.compat.v0_3 import types as sdk03
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from llamon_agent.domain.profile import HISTORY_SEEDING, Addition, Extension, Profile, Provider, Skill
+from llamon_agent.domain.profile import HISTORY_SEEDING, ExtendedFields, Extension, Profile, Provider, Skill
 from llamon_agent.inbound.a2a.cards.card import Flavour, Interfaces, card_of, etag, public_base, write_card
 
 URL = "https://agents.example.com/a2a"
@@ -204,10 +204,10 @@ def test_a_card_promises_what_is_kept(flavour: Flavour, able: bool) -> None:
     assert (capabilities["streaming"], capabilities["pushNotifications"]) == (able, able)
 
 
-@pytest.mark.parametrize("addition", [None, Addition()])
-def test_a_card_says_whether_there_is_another_for_those_who_sign_in(addition: Addition | None) -> None:
-    profile = Profile(name="Demo", description="d", version="1", addition=addition)
-    there = addition is not None
+@pytest.mark.parametrize("extended_fields", [None, ExtendedFields()])
+def test_a_card_says_whether_there_is_another_for_those_who_sign_in(extended_fields: ExtendedFields | None) -> None:
+    profile = Profile(name="Demo", description="d", version="1", extended_fields=extended_fields)
+    there = extended_fields is not None
     hybrid, new, old = (card(profile, flavour) for flavour in FLAVOURS)
     assert hybrid["capabilities"]["extendedAgentCard"] is new["capabilities"]["extendedAgentCard"] is there
     assert hybrid["supportsAuthenticatedExtendedCard"] is old["supportsAuthenticatedExtendedCard"] is there

@@ -3,7 +3,7 @@ import json
 import pytest
 from tests.card_keys import key_of
 
-from llamon_agent.domain.profile import Addition, Profile, Skill
+from llamon_agent.domain.profile import ExtendedFields, Profile, Skill
 from llamon_agent.inbound.a2a.cards.card import Flavour
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort, interfaces
 from llamon_agent.wire.cards.signing import Signer
@@ -12,7 +12,7 @@ PROFILE = Profile(
     name="Demo",
     description="Answers.",
     version="1",
-    addition=Addition(description="For you.", skills=(Skill(id="x", name="X", description="More."),)),
+    extended_fields=ExtendedFields(description="For you.", skills=(Skill(id="x", name="X", description="More."),)),
 )
 BASE = "https://a.example"
 SITE = CardSite(profile=PROFILE, path="/a2a", started_s=0.0)

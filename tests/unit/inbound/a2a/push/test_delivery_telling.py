@@ -6,7 +6,7 @@ from tests.contract.task_store import a_task
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.push.delivery import Event, Telling, is_news, task_after, tellings_of
+from llamon_agent.inbound.a2a.push.delivery import Event, PushEvent, is_news, push_events, task_after
 
 
 def status(seq: int, state: TaskState = TaskState.WORKING) -> StatusUpdate:
@@ -25,7 +25,7 @@ def an_artifact(text: str, artifact_id: str = "a") -> Artifact:
 
 
 def told(batch: list[Event], told_seq: int = 0) -> list[tuple[int, Event]]:
-    return [(telling.seq, telling.event) for telling in tellings_of(batch, told_seq)]
+    return [(push_event.seq, push_event.event) for push_event in push_events(batch, told_seq)]
 
 
 def test_growing_text_is_told_once_when_it_is_whole() -> None:
@@ -46,12 +46,12 @@ def test_what_was_told_is_not_told_again() -> None:
 
 def test_of_events_with_one_seq_only_the_last_completes_it() -> None:
     batch: list[Event] = [piece(9, "", whole="x"), piece(9, "", whole="y"), status(9), status(10)]
-    assert [telling.seq for telling in tellings_of(batch, 0)] == [8, 8, 9, 10]
+    assert [push_event.seq for push_event in push_events(batch, 0)] == [8, 8, 9, 10]
 
 
 def test_nothing_at_hand_is_nothing_to_tell() -> None:
-    none: list[Telling] = []
-    assert tellings_of([], 0) == tellings_of([piece(1, "x")], 0) == none
+    none: list[PushEvent] = []
+    assert push_events([], 0) == push_events([piece(1, "x")], 0) == none
 
 
 def test_the_task_follows_its_events() -> None:

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from llamon_agent.inbound.a2a.push.result import MAX_RETRY_AFTER_S, Declined, Outcome, Taken, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.result import MAX_RETRY_AFTER_S, Accepted, Declined, PostResult, TryLater, outcome_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_a_success_is_taken(status: int) -> None:
-    assert outcome_of(status, None, NOON) == Taken()
+    assert outcome_of(status, None, NOON) == Accepted()
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
@@ -38,5 +38,5 @@ def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
     ],
 )
 def test_a_receiver_says_when_within_bounds(retry_after: str, after_s: float) -> None:
-    expected: Outcome = TryLater("HTTP 503", after_s)
+    expected: PostResult = TryLater("HTTP 503", after_s)
     assert outcome_of(503, retry_after, NOON) == expected

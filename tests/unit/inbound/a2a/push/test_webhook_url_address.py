@@ -5,25 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.inbound.a2a.push.webhook_url import MAX_URL_CHARACTERS, Address, read_address
+from llamon_agent.inbound.a2a.push.webhook_url import MAX_URL_CHARACTERS, WebhookUrl, read_webhook_url
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("https://hooks.example/a?b=c#d", Address("https", "hooks.example", 443, b"/a?b=c")),
-        ("http://HOOKS.example", Address("http", "hooks.example", 80, b"/")),
-        ("http://localhost:8080/a b/ü", Address("http", "localhost", 8080, b"/a%20b/%C3%BC")),
-        ("http://münchen.example/", Address("http", "xn--mnchen-3ya.example", 80, b"/")),
-        ("http://93.184.216.34:81/", Address("http", "93.184.216.34", 81, b"/")),
-        ("http://[2001:4860:4860::8888]/", Address("http", "2001:4860:4860::8888", 80, b"/")),
-        ("http://127。0。0。1/", Address("http", "127.0.0.1", 80, b"/")),
-        ("http://h/%0d%0aX: y", Address("http", "h", 80, b"/%0d%0aX:%20y")),
-        ("http://a_b.hooks.example.:80/", Address("http", "a_b.hooks.example.", 80, b"/")),
+        ("https://hooks.example/a?b=c#d", WebhookUrl("https", "hooks.example", 443, b"/a?b=c")),
+        ("http://HOOKS.example", WebhookUrl("http", "hooks.example", 80, b"/")),
+        ("http://localhost:8080/a b/ü", WebhookUrl("http", "localhost", 8080, b"/a%20b/%C3%BC")),
+        ("http://münchen.example/", WebhookUrl("http", "xn--mnchen-3ya.example", 80, b"/")),
+        ("http://93.184.216.34:81/", WebhookUrl("http", "93.184.216.34", 81, b"/")),
+        ("http://[2001:4860:4860::8888]/", WebhookUrl("http", "2001:4860:4860::8888", 80, b"/")),
+        ("http://127。0。0。1/", WebhookUrl("http", "127.0.0.1", 80, b"/")),
+        ("http://h/%0d%0aX: y", WebhookUrl("http", "h", 80, b"/%0d%0aX:%20y")),
+        ("http://a_b.hooks.example.:80/", WebhookUrl("http", "a_b.hooks.example.", 80, b"/")),
     ],
 )
-def test_a_url_is_taken_apart(url: str, address: Address) -> None:
-    assert read_address(url) == address
+def test_a_url_is_taken_apart(url: str, address: WebhookUrl) -> None:
+    assert read_webhook_url(url) == address
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,20 @@ def test_a_url_is_taken_apart(url: str, address: Address) -> None:
 )
 def test_what_is_no_webhooks_url_is_refused_by_its_field(url: str) -> None:
     with pytest.raises(BadParams) as raised:
-        read_address(url)
+        read_webhook_url(url)
     assert raised.value.public.startswith("url must")
 
 
 def test_a_host_is_a_literal_address_or_a_name() -> None:
-    assert str(read_address("http://[::1]/").literal) == "::1"
-    assert str(read_address("http://10.0.0.1/").literal) == "10.0.0.1"
-    assert read_address("http://hooks.example/").literal is None
+    assert str(read_webhook_url("http://[::1]/").literal) == "::1"
+    assert str(read_webhook_url("http://10.0.0.1/").literal) == "10.0.0.1"
+    assert read_webhook_url("http://hooks.example/").literal is None
 
 
 @given(st.one_of(st.text(max_size=30), st.text("0123456789abcdefx.:/@%[]", max_size=20).map("http://".__add__)))
 def test_any_text_is_an_address_or_a_refusal(url: str) -> None:
     try:
-        address = read_address(url)
+        address = read_webhook_url(url)
     except BadParams:
         return
     assert address.scheme in ("http", "https")

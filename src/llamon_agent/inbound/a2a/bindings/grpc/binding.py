@@ -24,13 +24,13 @@ from grpc_status.rpc_status import to_status
 from llamon_agent.domain.errors import PermissionDenied, Unauthenticated
 from llamon_agent.inbound.a2a.bindings.asgi import Headers, extension_headers
 from llamon_agent.inbound.a2a.bindings.grpc.services import Rpc, Service
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.grpc.transcoding import Unsayable
-from llamon_agent.inbound.a2a.bindings.streaming import Single, Stream, Told
-from llamon_agent.inbound.a2a.bindings.web_guard import decide_refusal, log_refusal, read_asked
+from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream
+from llamon_agent.inbound.a2a.bindings.web_guard import decide_refusal, log_refusal, read_browser_headers
 from llamon_agent.inbound.a2a.dialects import agree
-from llamon_agent.inbound.a2a.endpoint import Asked, Caller, Reply, Result, apart
-from llamon_agent.inbound.a2a.faults import ErrorTable, Refused, refused
+from llamon_agent.inbound.a2a.endpoint import Caller, EndpointReply, ParsedRequest, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 from llamon_agent.wire.v10.codec import V10
 
 
@@ -38,7 +38,7 @@ from llamon_agent.wire.v10.codec import V10
 #
 # Source: A2A 1.0.1 §10.6; google/rpc/status.proto (`grpc-status-details-bin`).
 #
-def status_of(failure: Refused, table: ErrorTable) -> grpc.Status:
+def status_of(failure: FaultReply, table: ErrorTable) -> grpc.Status:
     """The status that an rpc ends with.
 
     0.3 knows no details, but they harm nobody. What its clients read is the text: the official one looks for the name
@@ -57,7 +57,7 @@ def status_of(failure: Refused, table: ErrorTable) -> grpc.Status:
     return status
 
 
-def _name_03(failure: Refused) -> str:
+def _name_03(failure: FaultReply) -> str:
     """`TaskNotFoundError` for TASK_NOT_FOUND."""
     return "".join(word.capitalize() for word in failure.fault.reason.split("_")) + "Error"
 
@@ -67,12 +67,12 @@ logger = logging.getLogger(__name__)
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-class Rim:
-    """The rpcs of all services. Whoever holds it calls `close`. Shape: door is asked anew for every call."""
+class GrpcBinding:
+    """The rpcs of all services. Whoever holds it calls `close`. Shape: target is asked anew for every call."""
 
-    def __init__(self, door: Callable[[], Door]) -> None:
-        self._door = door
-        self._calls: set[asyncio.Task[Reply]] = set()
+    def __init__(self, target: Callable[[], GrpcTarget]) -> None:
+        self._target = target
+        self._calls: set[asyncio.Task[EndpointReply]] = set()
 
     def handler(self, service: Service) -> grpc.GenericRpcHandler:
         """A service's rpcs, for a server."""
@@ -94,37 +94,37 @@ class Rim:
         return grpc.unary_unary_rpc_method_handler(partial(self._answer, rpc))
 
     async def _answer(self, rpc: Rpc, request: bytes, context: Context) -> bytes:
-        door, headers = self._door(), read_metadata(context)
-        reply = await self._carried_out(rpc, request, door, headers)
+        target, headers = self._target(), read_metadata(context)
+        reply = await self._carried_out(rpc, request, target, headers)
         if isinstance(reply, Result):
             await _tell_extensions(context, headers, reply.extensions)
-            return await _message(rpc, reply.body, door, context)
-        assert isinstance(reply, Refused)  # an rpc without a stream opens no operation with one
-        return await context.abort_with_status(status_of(reply, door.errors))
+            return await _message(rpc, reply.body, target, context)
+        assert isinstance(reply, FaultReply)  # an rpc without a stream opens no operation with one
+        return await context.abort_with_status(status_of(reply, target.errors))
 
     async def _stream(self, rpc: Rpc, request: bytes, context: Context) -> None:
-        door, headers = self._door(), read_metadata(context)
-        reply = await self._carried_out(rpc, request, door, headers)
-        if isinstance(reply, Refused):
-            await context.abort_with_status(status_of(reply, door.errors))
-        assert isinstance(reply, Stream | Single)
+        target, headers = self._target(), read_metadata(context)
+        reply = await self._carried_out(rpc, request, target, headers)
+        if isinstance(reply, FaultReply):
+            await context.abort_with_status(status_of(reply, target.errors))
+        assert isinstance(reply, Stream | OneEventStream)
         try:
             await _tell_extensions(context, headers, reply.extensions)
             async for batch in reply:
-                await _tell(rpc, batch, door, context)
+                await _tell(rpc, batch, target, context)
         except grpc.aio.InternalError:
             logger.debug("the reader of a stream hung up")
         finally:
             reply.close()
 
-    async def _carried_out(self, rpc: Rpc, request: bytes, door: Door, headers: Headers) -> Reply:
+    async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> EndpointReply:
         """What came of a call. Its caller may leave meanwhile; then nobody follows the stream that it asked for."""
         try:
-            caller = _caller(door, headers)
+            caller = _caller(target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
-            return refused(exc, rpc.dialect)
+            return fault_reply(exc, rpc.dialect)
         call = asyncio.create_task(
-            door.endpoint.answer(
+            target.endpoint.answer(
                 partial(_read, rpc, request, caller), caller, size_bytes=len(request), shape=lambda: rpc.dialect
             )
         )
@@ -137,15 +137,15 @@ class Rim:
             raise
 
 
-def _leave(call: "asyncio.Task[Reply]") -> None:
-    if not call.cancelled() and isinstance(reply := call.result(), Stream | Single):
+def _leave(call: "asyncio.Task[EndpointReply]") -> None:
+    if not call.cancelled() and isinstance(reply := call.result(), Stream | OneEventStream):
         reply.close()
 
 
-def _read(rpc: Rpc, request: bytes, caller: Caller) -> Asked:
+def _read(rpc: Rpc, request: bytes, caller: Caller) -> ParsedRequest:
     """Open a request. Raises: VersionNotSupported, BadRequest, BadParams."""
     agree(rpc.dialect, caller.version)
-    return Asked(rpc.open(request), rpc.dialect)
+    return ParsedRequest(rpc.open(request), rpc.dialect)
 
 
 def read_metadata(context: Context) -> Headers:
@@ -160,14 +160,14 @@ def read_metadata(context: Context) -> Headers:
     return headers
 
 
-def _caller(door: Door, headers: Headers) -> Caller:
+def _caller(target: GrpcTarget, headers: Headers) -> Caller:
     """Who calls, told by metadata as HTTP tells it by headers. Raises: Unauthenticated, PermissionDenied."""
-    _keep_pages_out(door, headers)
-    caller = door.admission.caller({}, headers)
-    return msgspec.structs.replace(caller, base_url=lambda: door.base_url)
+    _keep_pages_out(target, headers)
+    caller = target.admission.caller({}, headers)
+    return msgspec.structs.replace(caller, base_url=lambda: target.base_url)
 
 
-def _keep_pages_out(door: Door, headers: Headers) -> None:
+def _keep_pages_out(target: GrpcTarget, headers: Headers) -> None:
     """No browser speaks gRPC; what one says to a proxy that translates for it comes as metadata.
 
     By which name it was called is not told by grpcio. A page could not use a name of its own: browsers speak HTTP/2
@@ -175,10 +175,10 @@ def _keep_pages_out(door: Door, headers: Headers) -> None:
 
     Raises: PermissionDenied.
     """
-    if door.known is None:
+    if target.known is None:
         return
-    asked = read_asked(headers, scheme="http", trusted=False)
-    if refusal := decide_refusal(asked, door.known):
+    asked = read_browser_headers(headers, scheme="http", trusted=False)
+    if refusal := decide_refusal(asked, target.known):
         log_refusal(refusal, asked)
         raise refusal
 
@@ -190,16 +190,16 @@ async def _tell_extensions(context: Context, headers: Headers, activated: tuple[
         await context.send_initial_metadata([(key.decode(), value.decode("latin-1")) for key, value in told])
 
 
-async def _tell(rpc: Rpc, batch: Sequence[Told] | Refused, door: Door, context: Context) -> None:
-    if isinstance(batch, Refused):
-        await context.abort_with_status(status_of(batch, door.errors))
+async def _tell(rpc: Rpc, batch: Sequence[SentEvent] | FaultReply, target: GrpcTarget, context: Context) -> None:
+    if isinstance(batch, FaultReply):
+        await context.abort_with_status(status_of(batch, target.errors))
     for told in batch:
-        await context.write(await _message(rpc, told.body, door, context))
+        await context.write(await _message(rpc, told.body, target, context))
 
 
-async def _message(rpc: Rpc, body: bytes, door: Door, context: Context) -> bytes:
+async def _message(rpc: Rpc, body: bytes, target: GrpcTarget, context: Context) -> bytes:
     try:
-        return await apart(len(body), partial(rpc.write, body))
+        return await off_loop_if_large(len(body), partial(rpc.write, body))
     except Unsayable as exc:
         logger.warning("an answer could not be told over gRPC", exc_info=exc)
-        return await context.abort_with_status(status_of(refused(exc, rpc.dialect), door.errors))
+        return await context.abort_with_status(status_of(fault_reply(exc, rpc.dialect), target.errors))

@@ -13,10 +13,10 @@ from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.inbound.a2a.bindings.grpc.binding import Rim
+from llamon_agent.inbound.a2a.bindings.grpc.binding import GrpcBinding
 from llamon_agent.inbound.a2a.bindings.grpc.health import Health
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.private_files import warn_of_open_secret
 
 logger = logging.getLogger(__name__)
@@ -47,14 +47,14 @@ class GrpcServer:
 
     @asynccontextmanager
     async def serving(
-        self, door: Callable[[], Door], is_ready: Callable[[], Awaitable[bool]] | None = None
+        self, grpc_target: Callable[[], GrpcTarget], is_ready: Callable[[], Awaitable[bool]] | None = None
     ) -> AsyncIterator[None]:
         """Answer calls while the context lasts; it can be entered once.
 
-        Shape: door is asked anew for every call, and is_ready for the health that is told; None: it always is.
+        Shape: grpc_target is asked anew for every call, and is_ready for the health that is told; None: it always is.
         """
-        rim = Rim(door)
-        self._server.add_generic_rpc_handlers([rim.handler(service) for service in SERVICES])
+        binding = GrpcBinding(grpc_target)
+        self._server.add_generic_rpc_handlers([binding.handler(service) for service in SERVICES])
         names = [service.name for service in SERVICES]
         add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection([*names, SERVICE_NAME, reflection.SERVICE_NAME], self._server)
@@ -66,7 +66,7 @@ class GrpcServer:
             finally:
                 await self.draining()
                 await self._server.stop(_GRACE_S)
-                await rim.close()
+                await binding.close()
 
     async def draining(self) -> None:
         """Say from now on that this server takes no more work, while it still answers."""

@@ -8,7 +8,7 @@ from llamon_agent.inbound.a2a.endpoint import Endpoint
 from llamon_agent.inbound.a2a.faults import ErrorTable
 
 
-class Door(msgspec.Struct, frozen=True, kw_only=True):
+class GrpcTarget(msgspec.Struct, frozen=True, kw_only=True):
     """What a call meets at this moment; a reload gives another one.
 
     Shape: errors is whose table of status codes is used; base_url is the address that cards name;

@@ -30,29 +30,29 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
     write_error,
     write_result,
 )
-from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, Single, Stream
+from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
 from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate, reads_errors_from_streams
-from llamon_agent.inbound.a2a.endpoint import Asked, Caller, Endpoint, Result, apart
-from llamon_agent.inbound.a2a.faults import FAULTS, Refused, refused
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, ParsedRequest, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import FAULTS, FaultReply, fault_reply
 from llamon_agent.wire.operations import Dialect
 
 
 # MERGED-DOC: One JSON-RPC call: a body goes in, a response or a stream of responses comes out. Knows no framework.
-class Answer(msgspec.Struct, frozen=True):
+class RpcResponse(msgspec.Struct, frozen=True):
     """One JSON-RPC response. Shape: extensions are the URIs that were activated."""
 
     body: bytes
     extensions: tuple[str, ...] = ()
 
 
-class Nothing(msgspec.Struct, frozen=True):
+class NoResponse(msgspec.Struct, frozen=True):
     """The call was a notification: it is done and not answered. Source: JSON-RPC 2.0 §4.1."""
 
 
-class Responses(msgspec.Struct, frozen=True):
+class RpcStream(msgspec.Struct, frozen=True):
     """The call is answered with a stream, each event of which is a response."""
 
-    stream: Stream | Single
+    stream: Stream | OneEventStream
     envelope: "RpcEnvelope"
 
 
@@ -69,7 +69,7 @@ class RpcEnvelope(msgspec.Struct, frozen=True):
     def error_event(self) -> bytes:
         return b""  # a response is a response, with a result or an error in it
 
-    def write_refused(self, failure: Refused) -> bytes:
+    def write_fault(self, failure: FaultReply) -> bytes:
         """The error response."""
         return write_error(self.call_id, failure.code, failure.public, failure.data)
 
@@ -83,12 +83,12 @@ class _Reading:
         self.call: Call | None = None
         self.wants_stream = False
 
-    def read(self) -> Asked:
+    def read(self) -> ParsedRequest:
         call = self.call = read_call(self._body)
         dialect = negotiate(call.method, self._caller.version)
         operation = dialect.methods[call.method](call.params)
         self.wants_stream = not call.is_notification and reads_errors_from_streams(call.method)
-        return Asked(operation, dialect, waits=not call.is_notification)
+        return ParsedRequest(operation, dialect, waits=not call.is_notification)
 
     def shape(self) -> Dialect:
         return dialect_for_fault(self.call.method if self.call else None, self._caller.version)
@@ -97,32 +97,32 @@ class _Reading:
         return self.call.id if self.call else read_id(self._body)
 
 
-async def answer_call(endpoint: Endpoint, body: bytes, caller: Caller) -> Answer | Nothing | Responses:
-    """Carry out one call. Raises nothing: an error before a stream's first event is an Answer too.
+async def answer_call(endpoint: Endpoint, body: bytes, caller: Caller) -> RpcResponse | NoResponse | RpcStream:
+    """Carry out one call. Raises nothing: an error before a stream's first event is an RpcResponse too.
 
     In 0.x only where the params are wrong: whatever else is refused there is a stream of one error.
     """
     reading = _Reading(body, caller)
     reply = await endpoint.answer(reading.read, caller, size_bytes=len(body), shape=reading.shape)
     call = reading.call
-    if isinstance(reply, Refused):
-        envelope = RpcEnvelope(await apart(len(body), reading.id))
+    if isinstance(reply, FaultReply):
+        envelope = RpcEnvelope(await off_loop_if_large(len(body), reading.id))
         if reading.wants_stream:
-            return Responses(Single(reply), envelope)
-        return Answer(envelope.write_refused(reply))
+            return RpcStream(OneEventStream(reply), envelope)
+        return RpcResponse(envelope.write_fault(reply))
     assert call is not None  # it was read, or else refused
     if call.is_notification:
         if not isinstance(reply, Result):
             reply.close()
-        return Nothing()
+        return NoResponse()
     if isinstance(reply, Result):
-        return Answer(write_result(call.id, reply.body), reply.extensions)
-    return Responses(reply, RpcEnvelope(call.id))
+        return RpcResponse(write_result(call.id, reply.body), reply.extensions)
+    return RpcStream(reply, RpcEnvelope(call.id))
 
 
-def refuse_call(error: CallerError, caller: Caller) -> Answer:
+def refuse_call(error: CallerError, caller: Caller) -> RpcResponse:
     """The answer to a request whose body is not read."""
-    return Answer(RpcEnvelope(NULL).write_refused(refused(error, dialect_for_fault(None, caller.version))))
+    return RpcResponse(RpcEnvelope(NULL).write_fault(fault_reply(error, dialect_for_fault(None, caller.version))))
 
 
 _JSON = b"application/json"
@@ -178,9 +178,9 @@ class RpcApp:
         except ClientDisconnect:
             return
         match await answer_call(self._endpoint, body, caller):
-            case Answer(body=answer, extensions=activated):
+            case RpcResponse(body=answer, extensions=activated):
                 await respond(send, 200, answer, _JSON, *extension_headers(headers, activated))
-            case Nothing():
+            case NoResponse():
                 await send({"type": "http.response.start", "status": 204, "headers": []})
                 await send({"type": "http.response.body"})
             case responses:

@@ -26,9 +26,9 @@ from llamon_agent.inbound.a2a.bindings.asgi import (
 from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_error
 from llamon_agent.inbound.a2a.bindings.rest.params import RestRequest, dialect_at
 from llamon_agent.inbound.a2a.bindings.rest.paths import MOST_SEGMENTS, Place, place_of
-from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, Single, Stream
+from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Result
-from llamon_agent.inbound.a2a.faults import ErrorTable, Refused, refused
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"
@@ -153,7 +153,7 @@ class RestApp:
         match await self._endpoint.answer(request.read, caller, size_bytes=size_bytes, shape=lambda: request.dialect):
             case Result() as result:
                 await answering.succeed(result)
-            case Refused() as failure:
+            case FaultReply() as failure:
                 await answering.tell(failure)
             case stream:
                 await answering.stream(Frames(stream, RestEnvelope(self._table), ping_s=self._ping_s), stream, receive)
@@ -172,17 +172,17 @@ class _Answering:
     async def succeed(self, result: Result) -> None:
         await respond(self._send, 200, result.body, self._type, *extension_headers(self._headers, result.extensions))
 
-    async def stream(self, frames: Frames, stream: Stream | Single, receive: Receive) -> None:
+    async def stream(self, frames: Frames, stream: Stream | OneEventStream, receive: Receive) -> None:
         await respond_stream(frames, receive, self._send, *extension_headers(self._headers, stream.extensions))
 
-    async def tell(self, failure: Refused, *extra: Header, http: int | None = None) -> None:
+    async def tell(self, failure: FaultReply, *extra: Header, http: int | None = None) -> None:
         """An error; `http` where its status says more than the table does."""
         status, body = write_error(failure, self._table, http=http)
         await respond(self._send, status, body, self._type, *extra)
 
     async def refuse(self, error: CallerError, *extra: Header, http: int | None = None) -> None:
         """An error of the request before it is one."""
-        await self.tell(refused(error, self._dialect), *extra, http=http)
+        await self.tell(fault_reply(error, self._dialect), *extra, http=http)
 
     async def stray(self, path: str, place: Place) -> None:
         """There is no such operation: not at this path, or not by this method."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from llamon_agent.inbound.a2a.faults import ErrorTable, Refused
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply
 
 _OLD_NAMES: Mapping[int, str] = {
     -32700: "JSONParseError",
@@ -34,19 +34,19 @@ _JAVA = "io.a2a.spec."
 _encode = msgspec.json.Encoder().encode
 
 
-def write_error(failure: Refused, table: ErrorTable, *, http: int | None = None) -> tuple[int, bytes]:
+def write_error(failure: FaultReply, table: ErrorTable, *, http: int | None = None) -> tuple[int, bytes]:
     """An error's HTTP status and body; `http` where the status says more than the table does."""
     grpc, mapped = failure.fault.mapped(table)
     status = http or mapped
     return status, _error_10(failure, grpc, status) if failure.dialect.version == "1.0" else _error_03(failure)
 
 
-def _error_10(failure: Refused, grpc: str, status: int) -> bytes:
+def _error_10(failure: FaultReply, grpc: str, status: int) -> bytes:
     details = msgspec.Raw(failure.data or b"[]")
     return _encode({"error": {"code": status, "status": grpc, "message": failure.public, "details": details}})
 
 
-def _error_03(failure: Refused) -> bytes:
+def _error_03(failure: FaultReply) -> bytes:
     error: dict[str, object] = {"code": failure.code, "message": failure.public}
     if name := _OLD_NAMES.get(failure.code):
         error |= {"type": name, "error": _JAVA + name}
@@ -66,6 +66,6 @@ class RestEnvelope(msgspec.Struct, frozen=True):
     def error_event(self) -> bytes:
         return b"error"
 
-    def write_refused(self, failure: Refused) -> bytes:
+    def write_fault(self, failure: FaultReply) -> bytes:
         """The error that broke the stream."""
         return write_error(failure, self.table)[1]

@@ -22,7 +22,7 @@ from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.rest.paths import Place
 from llamon_agent.inbound.a2a.dialects import agree
-from llamon_agent.inbound.a2a.endpoint import Asked
+from llamon_agent.inbound.a2a.endpoint import ParsedRequest
 from llamon_agent.wire.json_body import read_object
 from llamon_agent.wire.operations import Dialect, ListTasks
 from llamon_agent.wire.proto_json import respelled
@@ -138,18 +138,18 @@ class RestRequest(msgspec.Struct, frozen=True, kw_only=True):
         """In whose shape its errors are written."""
         return dialect_at(self.place)
 
-    def read(self) -> Asked:
+    def read(self) -> ParsedRequest:
         """Open it. Raises: VersionNotSupported, BadJson, BadRequest, BadParams."""
         agree(self.dialect, self.version)
         return _asked_10(self) if self.dialect is V10 else _asked_03(self)
 
 
-def _asked_10(request: RestRequest) -> Asked:
+def _asked_10(request: RestRequest) -> ParsedRequest:
     place = request.place
     named = _ids(place, request.operation) | ({"tenant": place.tenant} if place.tenant else {})
     given = _given(request)
     _check_agreed(given, named)
-    return Asked(V10.methods[request.operation](_params(request, given, named)), V10)
+    return ParsedRequest(V10.methods[request.operation](_params(request, given, named)), V10)
 
 
 def _params(request: RestRequest, given: Json, named: Mapping[str, str]) -> bytes:
@@ -177,18 +177,18 @@ def _check_agreed(given: Json, named: Mapping[str, str]) -> None:
                 raise BadParams(f"{name}: the path names another one; leave it out.", field=name)
 
 
-def _asked_03(request: RestRequest) -> Asked:
+def _asked_03(request: RestRequest) -> ParsedRequest:
     operation = request.operation
     if operation == "ListTasks":
-        return Asked(_OLD_LIST, V03)
+        return ParsedRequest(_OLD_LIST, V03)
     given = _given(request)
     if request.body is not None and _is_of_the_schema(operation, given):
         named = {} if operation in _SENDS else {"id": request.place.task_id, "taskId": request.place.task_id}
         params = _params(request, _config(given) if operation == _CREATE else given, named)
-        return Asked(V03.methods[_OLD_METHODS[operation]](params), V03)
+        return ParsedRequest(V03.methods[_OLD_METHODS[operation]](params), V03)
     dialect = V03_SNAKE if operation in _SENDS and is_snake(request.body or b"") else V03_PROTO
     opens = dialect.methods[_OLD_RPCS.get(operation, operation)]
-    return Asked(opens(_params(request, given, _resource(request.place, operation))), dialect)
+    return ParsedRequest(opens(_params(request, given, _resource(request.place, operation))), dialect)
 
 
 def _is_of_the_schema(operation: str, given: Json) -> bool:

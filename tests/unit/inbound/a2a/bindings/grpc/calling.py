@@ -17,8 +17,8 @@ from tests.unit.inbound.a2a.edges import Edge, edge
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.bindings.asgi import Admission
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
-from llamon_agent.inbound.a2a.endpoint import Endpoint, Reply
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
+from llamon_agent.inbound.a2a.endpoint import Endpoint, EndpointReply
 from llamon_agent.inbound.a2a.faults import ErrorTable
 from llamon_agent.testing.scripted import Gate, Step
 
@@ -72,13 +72,13 @@ async def calling(
     **more: Any,
 ) -> AsyncIterator[Calling]:
     async with edge(*scripts, **more) as it:
-        door = Door(
+        target = GrpcTarget(
             endpoint=it.endpoint, admission=Admission(auth=Auth(tokens or {})), errors=errors, base_url=base_url
         )
         server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=MAX_MESSAGE_BYTES)
         async with (
             asyncio.timeout(20),
-            server.serving(lambda: door, is_ready),
+            server.serving(lambda: target, is_ready),
             grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         ):
             yield Calling(it, server, channel)
@@ -87,24 +87,24 @@ async def calling(
 class Answering(Endpoint):
     """An endpoint that answers everything with one reply, when it may."""
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: EndpointReply) -> None:
         self.reply = reply
         self.gate = Gate()
 
-    async def answer(self, *_args: Any, **_more: Any) -> Reply:
+    async def answer(self, *_args: Any, **_more: Any) -> EndpointReply:
         await self.gate.wait()
         return self.reply
 
 
 @asynccontextmanager
-async def answering(reply: Reply) -> AsyncIterator[tuple[Answering, grpc.aio.Channel]]:
+async def answering(reply: EndpointReply) -> AsyncIterator[tuple[Answering, grpc.aio.Channel]]:
     """A server in front of such an endpoint, and a channel to it."""
     endpoint = Answering(reply)
-    door = Door(endpoint=endpoint, admission=Admission(auth=Auth({})))
+    target = GrpcTarget(endpoint=endpoint, admission=Admission(auth=Auth({})))
     server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=1024)
     async with (
         asyncio.timeout(20),
-        server.serving(lambda: door),
+        server.serving(lambda: target),
         grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         yield endpoint, channel

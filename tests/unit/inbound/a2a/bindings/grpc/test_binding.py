@@ -31,9 +31,9 @@ from llamon_agent.domain.message import Data, Raw
 from llamon_agent.inbound.a2a.bindings.grpc.binding import read_metadata
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
-from llamon_agent.inbound.a2a.bindings.streaming import Single, Told
-from llamon_agent.inbound.a2a.endpoint import Caller, Traits
-from llamon_agent.inbound.a2a.faults import Refused, refused
+from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller
+from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.testing.scripted import Gate, Step
 from llamon_agent.wire.v10.codec import V10
@@ -55,15 +55,15 @@ def raw_stream(channel: grpc.aio.Channel, request: bytes = b"", **more: Any) -> 
     return follow(request, **more)
 
 
-class Held(Single):
+class Held(OneEventStream):
     """A stream that says what it is given, then nothing, until it is closed."""
 
-    def __init__(self, *said: Sequence[Told] | Refused) -> None:
+    def __init__(self, *said: Sequence[SentEvent] | FaultReply) -> None:
         self.extensions = ()
         self.said = list(said)
         self.closed = asyncio.Event()
 
-    async def __anext__(self) -> Sequence[Told] | Refused:
+    async def __anext__(self) -> Sequence[SentEvent] | FaultReply:
         if not self.said:
             await asyncio.Event().wait()
         return self.said.pop(0)
@@ -194,7 +194,7 @@ async def test_a_task_belongs_to_its_callers_token() -> None:
 @pytest.mark.requirement("1.0/10.2-metadata")
 async def test_activated_extensions_are_named_in_the_callers_spelling(key: str) -> None:
     metadata = ((key, f"https://example.com/other, {URI}"), (key, "https://example.com/third"))
-    async with calling(ANSWER, ANSWER, traits=Traits(extensions={URI: True})) as it:
+    async with calling(ANSWER, ANSWER, policy=AgentPolicy(extensions={URI: True})) as it:
         stream = it.follow(NEW + "SendStreamingMessage", saying(), new.StreamResponse, metadata)
         answer = raw_answer(it.channel, saying().SerializeToString(), metadata=metadata)
         told = [dict(await one.initial_metadata()).get(key) for one in (stream, answer)]
@@ -304,7 +304,7 @@ async def test_who_leaves_a_stream_leaves_the_run_alone() -> None:
 
 
 async def test_who_leaves_a_stream_ends_its_subscription() -> None:
-    stream = Held([Told(1, b'{"task":{"id":"t"}}')])
+    stream = Held([SentEvent(1, b'{"task":{"id":"t"}}')])
     async with answering(stream) as (endpoint, channel):
         endpoint.gate.open()
         left = raw_stream(channel)
@@ -326,7 +326,7 @@ async def test_nobody_follows_a_stream_whose_caller_left_before_it_began() -> No
 
 async def test_a_reader_that_hangs_up_in_the_middle_of_an_event_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     body = json.dumps({"message": {"messageId": "m" * 100_000}}).encode()
-    stream = Held(*[[Told(None, body)]] * 1000)
+    stream = Held(*[[SentEvent(None, body)]] * 1000)
     async with answering(stream) as (endpoint, channel):
         endpoint.gate.open()
         with caplog.at_level(logging.INFO):
@@ -343,7 +343,7 @@ async def test_a_reader_that_hangs_up_in_the_middle_of_an_event_is_no_error(capl
     [(BackendError(), "UNAVAILABLE"), (TaskNotFound(), "NOT_FOUND"), (RuntimeError("secret"), "INTERNAL")],
 )
 async def test_a_failure_in_the_middle_is_the_streams_status(error: Exception, code: str) -> None:
-    stream = Held([Told(1, b'{"task":{"id":"t"}}')], refused(error, V10))
+    stream = Held([SentEvent(1, b'{"task":{"id":"t"}}')], fault_reply(error, V10))
     async with answering(stream) as (endpoint, channel):
         endpoint.gate.open()
         following = raw_stream(channel)

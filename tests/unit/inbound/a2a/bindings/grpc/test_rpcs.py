@@ -25,8 +25,8 @@ from llamon_agent.domain.message import Message as DomainMessage
 from llamon_agent.domain.message import Role, Text
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task
-from llamon_agent.inbound.a2a.bindings.streaming import Single, Told
-from llamon_agent.inbound.a2a.endpoint import Result, Traits
+from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Result
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.testing.scripted import Gate, Step
 from llamon_agent.wire.v03_proto.codec import V03_PROTO
@@ -120,7 +120,7 @@ def extended(base_url: str, dialect: Any) -> bytes:
 
 
 async def test_the_extended_card_names_the_address_that_it_is_given() -> None:
-    async with calling(traits=Traits(extended_card=extended), base_url="https://agents.example.com") as it:
+    async with calling(policy=AgentPolicy(extended_card=extended), base_url="https://agents.example.com") as it:
         card = await it.ask(NEW + "GetExtendedAgentCard", new.GetExtendedAgentCardRequest(), new.AgentCard)
         old_card = await it.ask(OLD + "GetAgentCard", old.GetAgentCardRequest(), old.AgentCard)
     assert card.name == old_card.name == "https://agents.example.com"
@@ -207,7 +207,7 @@ async def test_a_direct_message_is_an_answer() -> None:
 
 async def test_a_direct_message_is_a_stream_of_one() -> None:
     for service, dialect, kind in ((NEW, V10, new.StreamResponse), (OLD, V03_PROTO, old.StreamResponse)):
-        async with answering(Single(Told(None, dialect.write_message(SPOKEN)))) as (endpoint, channel):
+        async with answering(OneEventStream(SentEvent(None, dialect.write_message(SPOKEN)))) as (endpoint, channel):
             endpoint.gate.open()
             follow: Any = channel.unary_stream(service + "SendStreamingMessage", response_deserializer=kind.FromString)
             [event] = [event async for event in follow(b"")]

@@ -26,7 +26,7 @@ from llamon_agent.domain.message import Raw
 from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.bindings.asgi import Admission
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer, Tls
-from llamon_agent.inbound.a2a.bindings.grpc.target import Door
+from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.serving.process import contained_task
 from llamon_agent.testing.scripted import Gate, Step
@@ -68,7 +68,7 @@ def test_it_runs_on_the_loop_and_with_the_tasks_that_an_edge_has() -> None:
 
 async def test_a_reload_is_met_by_the_next_call() -> None:
     async with calling(ANSWER) as one, calling(ANSWER) as two:
-        doors = iter([Door(endpoint=it.edge.endpoint, admission=Admission(auth=Auth({}))) for it in (one, two)])
+        doors = iter([GrpcTarget(endpoint=it.edge.endpoint, admission=Admission(auth=Auth({}))) for it in (one, two)])
         server = GrpcServer(listen="127.0.0.1:0", max_message_bytes=1024)
         async with (
             server.serving(lambda: next(doors)),
@@ -150,10 +150,10 @@ async def test_reflection_lists_both_services_and_describes_their_rpcs() -> None
 @asynccontextmanager
 async def secured(it: Calling, tls: Tls, credentials: grpc.ChannelCredentials) -> AsyncIterator[Calling]:
     """Another server in front of the same edge, with TLS, and a channel to it."""
-    door = Door(endpoint=it.edge.endpoint, admission=Admission(auth=Auth({})))
+    target = GrpcTarget(endpoint=it.edge.endpoint, admission=Admission(auth=Auth({})))
     server = GrpcServer(listen="localhost:0", tls=tls, max_message_bytes=1024)
     async with (
-        server.serving(lambda: door),
+        server.serving(lambda: target),
         grpc.aio.secure_channel(f"localhost:{server.port}", credentials) as channel,
     ):
         yield Calling(it.edge, server, channel)

@@ -6,7 +6,7 @@ from tests.unit.inbound.a2a.edges import edge, message_03, response_of
 
 from llamon_agent.domain.errors import ContentTypeNotSupported
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import Nothing, answer_call, refuse_call
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import NoResponse, answer_call, refuse_call
 from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import Call, read_call
 from llamon_agent.inbound.a2a.endpoint import Caller
 from llamon_agent.testing.scripted import Gate, Step
@@ -43,14 +43,14 @@ async def test_a_valid_notification_is_carried_out_and_not_answered(method: str)
     gate = Gate()
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": message_03()}).encode()
     async with edge([gate]) as it:
-        assert isinstance(await answer_call(it.endpoint, body, Caller()), Nothing)
+        assert isinstance(await answer_call(it.endpoint, body, Caller()), NoResponse)
         await gate.reached()
 
 
 async def test_a_notification_that_would_subscribe_follows_nothing() -> None:
     async with edge([Gate()]) as it:
         body = {"jsonrpc": "2.0", "method": "tasks/resubscribe", "params": {"id": await it.begin()}}
-        assert isinstance(await answer_call(it.endpoint, json.dumps(body).encode(), Caller()), Nothing)
+        assert isinstance(await answer_call(it.endpoint, json.dumps(body).encode(), Caller()), NoResponse)
 
 
 @pytest.mark.parametrize(

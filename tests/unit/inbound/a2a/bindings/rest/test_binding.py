@@ -25,7 +25,7 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import RestApp, rest_routes
 from llamon_agent.inbound.a2a.bindings.rest.paths import place_of
 from llamon_agent.inbound.a2a.cards.agents_page import unknown_agent_route
-from llamon_agent.inbound.a2a.endpoint import Traits
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy
 from llamon_agent.inbound.a2a.faults import ErrorTable
 from llamon_agent.runs.service import RunService
 from llamon_agent.testing.scripted import Gate, Step
@@ -194,13 +194,13 @@ async def test_the_extended_card_is_given() -> None:
     def card(base_url: str, dialect: Any) -> bytes:
         return json.dumps([base_url, dialect.version]).encode()
 
-    async with edge(traits=Traits(extended_card=card)) as it, client(it) as http:
+    async with edge(policy=AgentPolicy(extended_card=card)) as it, client(it) as http:
         assert (await http.get("/extendedAgentCard")).json() == ["http://edge", "1.0"]
         assert (await http.get("/v1/card")).json() == ["http://edge", "0.3"]
 
 
 async def test_a_tenant_in_the_path_keeps_tasks_apart() -> None:
-    async with edge(ANSWER, traits=Traits(tenants=frozenset({"*"}))) as it, client(it) as http:
+    async with edge(ANSWER, policy=AgentPolicy(tenants=frozenset({"*"}))) as it, client(it) as http:
         task = (await http.post("/ac%2Fme/message:send", json=message_10())).json()["task"]
         own = await http.get(f"/ac%2Fme/tasks/{task['id']}")
         others = await http.get(f"/tasks/{task['id']}")
@@ -554,7 +554,7 @@ async def test_a_quiet_stream_is_pinged() -> None:
 @pytest.mark.parametrize("header", ["A2A-Extensions", "X-A2A-Extensions"])
 @pytest.mark.parametrize("path", ["/message:send", "/message:stream"])
 async def test_activated_extensions_are_echoed(header: str, path: str) -> None:
-    async with edge(ANSWER, traits=Traits(extensions={URI: True})) as it, client(it) as http:
+    async with edge(ANSWER, policy=AgentPolicy(extensions={URI: True})) as it, client(it) as http:
         response = await http.post(path, json=message_10(), headers={header: f"{URI}, urn:other"})
         without = await http.post(path, json=message_10())
     assert response.headers[header] == URI

@@ -16,14 +16,14 @@ from llamon_agent.domain.errors import (
     VersionNotSupported,
 )
 from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_error
-from llamon_agent.inbound.a2a.faults import FAULTS, refused
+from llamon_agent.inbound.a2a.faults import FAULTS, fault_reply
 from llamon_agent.wire.operations import Dialect
 from llamon_agent.wire.v03_proto.codec import V03_PROTO
 from llamon_agent.wire.v10.codec import V10
 
 
 def told(error: Exception, dialect: Dialect = V10, **more: Any) -> tuple[int, Any]:
-    status, body = write_error(refused(error, dialect), more.pop("table", "1.0.1"), **more)
+    status, body = write_error(fault_reply(error, dialect), more.pop("table", "1.0.1"), **more)
     return status, json.loads(body)
 
 
@@ -105,7 +105,7 @@ def test_a_status_that_says_more_than_the_table_is_in_the_body_too() -> None:
 
 def test_the_last_event_of_a_broken_stream_is_an_error_event() -> None:
     envelope = RestEnvelope("1.0.0")
-    failure = refused(TaskNotCancelable(), V10)
+    failure = fault_reply(TaskNotCancelable(), V10)
     assert envelope.around == (b"", b"")
     assert envelope.error_event == b"error"
-    assert json.loads(envelope.write_refused(failure))["error"]["code"] == 409
+    assert json.loads(envelope.write_fault(failure))["error"]["code"] == 409

@@ -7,7 +7,7 @@ from llamon_agent.domain.errors import BadJson, BadParams, BadRequest, CallerErr
 from llamon_agent.domain.task import TaskState
 from llamon_agent.inbound.a2a.bindings.rest.params import V03_SNAKE, RestRequest
 from llamon_agent.inbound.a2a.bindings.rest.paths import place_of
-from llamon_agent.inbound.a2a.endpoint import Asked
+from llamon_agent.inbound.a2a.endpoint import ParsedRequest
 from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
@@ -35,7 +35,7 @@ FILTERED = (
 HOOK = "https://hooks.example/1"
 
 
-def asked(line: str, body: object = None, *, version: str | None = None, raw: bytes | None = None) -> Asked:
+def asked(line: str, body: object = None, *, version: str | None = None, raw: bytes | None = None) -> ParsedRequest:
     """What a request asks: its method and path, and its body."""
     method, _, target = line.partition(" ")
     path, _, query = target.partition("?")

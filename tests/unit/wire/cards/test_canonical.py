@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import texts
 
-from llamon_agent.domain.profile import Addition, Extension, Profile, Skill
+from llamon_agent.domain.profile import ExtendedFields, Extension, Profile, Skill
 from llamon_agent.inbound.a2a.cards.card import Flavour, Interfaces, card_of
-from llamon_agent.wire.cards.forms import (
+from llamon_agent.wire.cards.canonical import (
     Json,
     NotCanonical,
     canonical,
-    forms,
+    canonical_forms,
     known_to_10,
-    left_open,
+    uncovered_fields,
     whole,
     without_empty,
 )
 
 HERE = Interfaces(url="https://a.example/a2a", grpc="a.example:50051")
 BARE = Profile(name="Demo", description="Answers.", version="1")
-LOCKED = Profile(name="Demo", description="Answers.", version="1", bearer=True, addition=Addition())
+LOCKED = Profile(name="Demo", description="Answers.", version="1", bearer=True, extended_fields=ExtendedFields())
 
 safe_json = st.recursive(
     st.none()
@@ -106,22 +106,22 @@ def test_what_json_readers_do_not_agree_on_has_no_canonical_form(value: Any) -> 
 
 def test_a_card_that_is_the_same_to_every_verifier_has_one_form() -> None:
     card = card_of(BARE, HERE, "1.0")
-    assert forms(card) == (card,)
+    assert canonical_forms(card) == (card,)
     old = card_of(BARE, HERE, "0.3")
-    assert forms(old) == (old,)
+    assert canonical_forms(old) == (old,)
 
 
 def test_a_requirement_without_scopes_is_a_form_of_its_own() -> None:
     """The official SDKs pass it over; the clause keeps it, as an explicit entry of a map."""
     card = card_of(LOCKED, HERE, "1.0")
-    bare, to_the_letter = forms(card)
+    bare, to_the_letter = canonical_forms(card)
     assert to_the_letter == card
     assert "securityRequirements" not in bare
 
 
 def test_the_hybrid_card_has_the_form_of_its_1_0_half_and_the_whole() -> None:
     card = card_of(BARE, HERE, "hybrid")
-    half, everything = forms(card)
+    half, everything = canonical_forms(card)
     assert everything == card
     assert set(card) - set(half) == {
         "url",
@@ -135,15 +135,15 @@ def test_the_hybrid_card_has_the_form_of_its_1_0_half_and_the_whole() -> None:
 
 def test_no_form_holds_signatures() -> None:
     card = {**card_of(BARE, HERE, "hybrid"), "signatures": [{"protected": "a", "signature": "b"}]}
-    assert all("signatures" not in form for form in (*forms(card), whole(card), known_to_10(card)))
+    assert all("signatures" not in form for form in (*canonical_forms(card), whole(card), known_to_10(card)))
 
 
 def test_what_a_form_leaves_open_is_named() -> None:
     card = card_of(LOCKED, HERE, "1.0")
-    assert left_open(card, card) == ()
-    assert left_open(card, without_empty(card)) == ("securityRequirements",)
+    assert uncovered_fields(card, card) == ()
+    assert uncovered_fields(card, without_empty(card)) == ("securityRequirements",)
     hybrid = card_of(LOCKED, HERE, "hybrid")
-    assert set(left_open(hybrid, known_to_10(hybrid))) == {
+    assert set(uncovered_fields(hybrid, known_to_10(hybrid))) == {
         "url",
         "preferredTransport",
         "protocolVersion",
@@ -158,7 +158,7 @@ def test_a_default_that_is_spelled_out_hides_nothing() -> None:
     card = card_of(BARE, HERE, "1.0")
     card["capabilities"]["extensions"] = [{"uri": "urn:x", "required": False, "description": ""}]
     card["securityRequirements"] = []
-    assert left_open(card, known_to_10(card)) == left_open(card, without_empty(card)) == ()
+    assert uncovered_fields(card, known_to_10(card)) == uncovered_fields(card, without_empty(card)) == ()
 
 
 @pytest.mark.requirement("1.0/8.4.1-canonical")
@@ -190,7 +190,7 @@ def test_fields_with_presence_stay_and_others_go_at_their_default() -> None:
 @pytest.mark.parametrize("odd", ["text", 5, None, [[]], {"schemes": 7}, [{"schemes": [1]}]])
 def test_a_field_that_is_not_what_it_should_be_is_no_trouble(odd: Any) -> None:
     for key in ("securityRequirements", "capabilities", "securitySchemes", "supportedInterfaces"):
-        forms({"supportedInterfaces": [], key: odd})
+        canonical_forms({"supportedInterfaces": [], key: odd})
 
 
 EVERY_FIELD: Json = {
@@ -266,7 +266,7 @@ def test_what_the_sdk_leaves_out_is_left_out_here() -> None:
 @given(profiles, st.sampled_from(["hybrid", "1.0"]))
 def test_the_first_form_of_a_card_is_what_the_official_sdk_computes(profile: Profile, flavour: Flavour) -> None:
     card = json.loads(json.dumps(card_of(profile, HERE, flavour)))
-    first = canonical(forms(card)[0])
+    first = canonical(canonical_forms(card)[0])
     assert first.decode() == _canonicalize_agent_card(parse_agent_card(card))
 
 

@@ -37,7 +37,7 @@ def canonical(value: Json) -> bytes:
         raise NotCanonical from exc
 
 
-def forms(card: Json) -> tuple[Json, ...]:
+def canonical_forms(card: Json) -> tuple[Json, ...]:
     """The forms of a card, of those that are the same only one; that of the official SDKs first.
 
     Source: A2A 1.0 §8.4.1. 0.3 has no rule, so a card that knows nothing of 1.0 has one form, the whole.
@@ -73,7 +73,7 @@ def without_empty(value: Any) -> Any:
     return None if value == "" else value
 
 
-def left_open(card: Json, form: Json) -> tuple[str, ...]:
+def uncovered_fields(card: Json, form: Json) -> tuple[str, ...]:
     """The keys of a card of which a form says less: what may change without breaking a signature over the form."""
     said, signed = _said(whole(card)), _said(form)
     return tuple(key for key, value in said.items() if value != signed.get(key))
