@@ -20,10 +20,10 @@ from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, kn
 from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
-from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Webhooks
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Performer, Webhooks
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts
-from llamon_agent.inbound.a2a.routing import Routing
+from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import Dialect
 
@@ -91,7 +91,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         cards[default.target.name].site, path=a2a.path.rstrip("/") or "/", grpc=services.grpc if a2a.grpc.card else None
     )
     main_cards = Cards(site)
-    main = _main_endpoint(a2a, agent_set, default, main_cards, endpoints, services)
+    main = _router(a2a, agent_set, _endpoint(a2a, default, main_cards, services), endpoints, services)
     public_pages = [
         *agents_routes(_listed(a2a, agent_set)),
         *([jwks_route(services.signer)] if services.signer else []),
@@ -133,7 +133,7 @@ def _known(a2a: A2aConfig) -> KnownHosts | None:
     return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts)
 
 
-def _calls(a2a: A2aConfig, endpoint: Endpoint, admission: Admission, path: str) -> list[BaseRoute]:
+def _calls(a2a: A2aConfig, endpoint: Performer, admission: Admission, path: str) -> list[BaseRoute]:
     """The calls at a path: JSON-RPC and HTTP+JSON."""
     return [
         *rpc_routes(endpoint, admission, path=path),
@@ -168,23 +168,13 @@ def agent_path(a2a: A2aConfig, name: str) -> str:
     return f"{a2a.path.rstrip('/')}/{name}"
 
 
-def _endpoint(
-    a2a: A2aConfig,
-    spec: AgentSpec,
-    cards: Cards,
-    services: EdgeServices,
-    *,
-    routing: Routing | None = None,
-    others: Mapping[str, Endpoint] | None = None,
-) -> Endpoint:
+def _endpoint(a2a: A2aConfig, spec: AgentSpec, cards: Cards, services: EdgeServices) -> Endpoint:
     return Endpoint(
         services.runs,
         agent=spec.target.name,
         policy=_policy(a2a, spec, cards),
         wait_s=min(a2a.wait or inf, spec.target.timeout_s + _WAIT_BEYOND_RUN_S),
         webhooks=services.webhooks,
-        routing=routing,
-        others=others,
     )
 
 
@@ -212,24 +202,21 @@ def _policy(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> AgentPolicy:
     )
 
 
-def _main_endpoint(
-    a2a: A2aConfig,
-    agent_set: AgentSet,
-    default: AgentSpec,
-    cards: Cards,
-    endpoints: Mapping[str, Endpoint],
-    services: EdgeServices,
-) -> Endpoint:
-    """The default agent's endpoint. Callers reach other agents through it by their names as tenants, and by a message's
-    metadata where `a2a.routing` allows that.
+def _router(
+    a2a: A2aConfig, agent_set: AgentSet, main: Endpoint, endpoints: Mapping[str, Endpoint], services: EdgeServices
+) -> Router:
+    """The endpoint of the default path. It leads to other agents by their names as tenants, and by a message's metadata
+    where `a2a.routing` allows that.
     """
-    name = default.target.name
-    earlier = [one for one in agent_set.defaults if one != name]
-    routing = None
-    if a2a.routing is not None or earlier:
-        key, allow = (a2a.routing.key, a2a.routing.allow) if a2a.routing else (None, ())
-        routing = Routing(services.runs, default=name, key=key, allow=allow, also=earlier, gone=agent_set.gone)
-    return _endpoint(a2a, default, cards, services, routing=routing, others=endpoints)
+    return Router(
+        services.runs,
+        main=main,
+        endpoints=endpoints,
+        key=a2a.routing.key if a2a.routing else None,
+        allow=a2a.routing.allow if a2a.routing else (),
+        also=[one for one in agent_set.defaults if one != main.agent],
+        gone=agent_set.gone,
+    )
 
 
 def _listed(a2a: A2aConfig, agent_set: AgentSet) -> AgentsSite:

@@ -1,11 +1,9 @@
-"""One operation: a rim's request is opened and carried out, and what came of it goes back, whatever the transport.
+"""Carries out one operation of one agent, whatever the transport: a binding parses a request and calls `perform`.
 
-One of the two homes of `except Exception` (the other is the run's loop): whatever goes wrong in here becomes a
-`FaultReply`, which the rim writes in its transport's shape; and what is our own fault is logged with its traceback.
+What goes wrong in here is raised; the binding's `FaultBoundary` makes a fault of it.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol, TypeVar
@@ -13,7 +11,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from llamon_agent.domain.errors import (
-    BackendError,
     ExtendedCardNotConfigured,
     ExtensionSupportRequired,
     PushNotSupported,
@@ -25,10 +22,9 @@ from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskQuery
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream, StreamOptions
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
-from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
+from llamon_agent.inbound.a2a.faults import FaultReply
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
-from llamon_agent.inbound.a2a.routing import Routing
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import (
@@ -47,8 +43,6 @@ from llamon_agent.wire.operations import (
     Subscribe,
 )
 from llamon_agent.wire.paging import page_of, read_token, write_token
-
-logger = logging.getLogger(__name__)
 
 B = TypeVar("B")
 
@@ -75,7 +69,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParsedRequest(msgspec.Struct, frozen=True):
-    """An opened request. Shape: waits is false for a caller that takes no answer."""
+    """A request that a dialect has read. Shape: waits is false for a caller that takes no answer."""
 
     operation: Operation
     dialect: Dialect
@@ -83,13 +77,28 @@ class ParsedRequest(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of it: one JSON value in the dialect. Shape: extensions are the URIs that were activated."""
+    """A reply of one JSON value, in the dialect. Shape: extensions are the URIs that were activated."""
 
     body: bytes
     extensions: tuple[str, ...] = ()
 
 
-EndpointReply = Result | Stream | OneEventStream | FaultReply
+EndpointReply = Result | Stream | OneEventStream
+CallReply = EndpointReply | FaultReply
+
+
+class Performer(Protocol):
+    """Carries out the calls at one address: an agent's endpoint, or a router in front of several.
+
+    Shape: agent is the one that the address is for.
+    """
+
+    agent: str
+
+    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+        """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
+        ...
+
 
 ExtendedCards = Callable[[str, Dialect], bytes]
 """The card for authenticated callers, for a base URL and in a dialect's shape."""
@@ -129,7 +138,7 @@ class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Endpoint:
-    """The A2A endpoint of one agent, or with a routing of several: then `others` are the endpoints of the rest by name.
+    """The A2A endpoint of one agent, a `Performer`.
 
     Shape: webhooks None: push notifications are not supported.
     Units: wait_s is how long a blocking send waits before it answers with the task as it is.
@@ -143,52 +152,17 @@ class Endpoint:
         policy: AgentPolicy = AgentPolicy(),
         wait_s: float = 300.0,
         webhooks: Webhooks | None = None,
-        routing: Routing | None = None,
-        others: Mapping[str, "Endpoint"] | None = None,
     ) -> None:
+        self.agent = agent
         self._runs = runs
-        self._agent = agent
         self._policy = policy
         self._required = frozenset(uri for uri, required in policy.extensions.items() if required)
         self._wait_s = wait_s
         self._webhooks = webhooks
-        self._routing = routing
-        self._others = others or {}
 
-    async def answer(
-        self, read: Callable[[], ParsedRequest], caller: Caller, *, size_bytes: int, shape: Callable[[], Dialect]
-    ) -> EndpointReply:
-        """Carry out one request. Raises nothing: an error before a stream's first event is a FaultReply too.
-
-        Shape: `read` opens the request and may raise; `shape` tells in whose shape an error is written, if one is.
-        Units: size_bytes is how large the request is.
-        """
-        asked: ParsedRequest | None = None
-        try:
-            asked = await off_loop_if_large(size_bytes, read)
-            meant, asked = await self._meant(asked, caller)
-            return await meant._perform(asked, caller, size_bytes)
-        except Exception as exc:
-            failure = fault_reply(exc, shape())
-            if failure.fault.is_ours:
-                what = type(asked.operation).__name__ if asked else "no request"
-                # What is away says so itself, and once; every call that it fails would fill the log.
-                level = logging.DEBUG if isinstance(exc, BackendError) else logging.ERROR
-                logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=exc)
-            return failure
-
-    async def _meant(self, asked: ParsedRequest, caller: Caller) -> "tuple[Endpoint, ParsedRequest]":
-        """The endpoint of the agent that is meant, and what it is asked."""
-        operation = asked.operation
-        if operation.tenant is not None and operation.tenant in self._others:  # the tenant of an agent's own interface
-            return self._others[operation.tenant], _without_tenant(asked)
-        if self._routing is None:
-            return self, asked
-        name = await self._routing.agent_for(operation, owner_of(caller.principal, operation.tenant))
-        return self._others.get(name, self), asked
-
-    async def _perform(self, asked: ParsedRequest, caller: Caller, size_bytes: int) -> EndpointReply:
-        operation, dialect = asked.operation, asked.dialect
+    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+        """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
+        operation, dialect = request.operation, request.dialect
         check_tenant(operation.tenant, self._policy.tenants)
         owner = owner_of(caller.principal, operation.tenant)
         extensions = self._activated(caller)
@@ -197,14 +171,14 @@ class Endpoint:
                 run = await self._submit(operation, owner, caller.idempotency_key, size_bytes)
                 if operation.stream:
                     return self._follow_run(run, operation, dialect, extensions)
-                body = await self._sent(run, operation, dialect, waits=asked.waits)
+                body = await self._sent(run, operation, dialect, waits=request.waits)
             case GetTask():
-                task = await self._runs.get(owner, self._agent, operation.task_id)
+                task = await self._runs.get(owner, self.agent, operation.task_id)
                 body = dialect.write_task(trim_history(task, operation.history_length))
             case ListTasks():
                 body = await self._list(operation, dialect, owner)
             case CancelTask(task_id=task_id, again_ok=again_ok):
-                body = dialect.write_task(await self._runs.cancel_run(owner, self._agent, task_id, again_ok=again_ok))
+                body = dialect.write_task(await self._runs.cancel_run(owner, self.agent, task_id, again_ok=again_ok))
             case Subscribe():
                 return await self._subscribe(operation, dialect, owner, caller, extensions)
             case SetPushConfig() | GetPushConfig() | ListPushConfigs() | DeletePushConfig():
@@ -235,7 +209,7 @@ class Endpoint:
             run_request,
             operation,
             owner=owner,
-            agent=self._agent,
+            agent=self.agent,
             modes=self._policy.modes,
             key=key,
             by_message_id=self._policy.by_message_id,
@@ -270,7 +244,7 @@ class Endpoint:
             raise StreamingNotSupported
         subscription = await self._runs.subscribe(
             owner,
-            self._agent,
+            self.agent,
             operation.task_id,
             after_seq=_read_seq(caller.last_event_id),
             ended_ok=operation.ended_ok,
@@ -281,7 +255,7 @@ class Endpoint:
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:
         query = TaskQuery(
             owner=owner,
-            agent=self._agent,
+            agent=self.agent,
             context_id=operation.context_id,
             states=(operation.state,) if operation.state else (),
             changed_since_ms=operation.changed_since_ms,
@@ -311,26 +285,22 @@ class Endpoint:
                 kept: PushConfig = await hooks.register(await self._task(owner, task_id), config)
                 return dialect.write_push_config(task_id, kept)
             case GetPushConfig(config_id=config_id):
-                return dialect.write_push_config(task_id, await hooks.get(owner, self._agent, task_id, config_id))
+                return dialect.write_push_config(task_id, await hooks.get(owner, self.agent, task_id, config_id))
             case ListPushConfigs(page_size=page_size, page_token=token):
-                configs, next_token = page_of(await hooks.list(owner, self._agent, task_id), page_size, token)
+                configs, next_token = page_of(await hooks.list(owner, self.agent, task_id), page_size, token)
                 return dialect.write_push_configs(task_id, configs, next_token=next_token)
             case DeletePushConfig(config_id=config_id):
-                await hooks.delete(owner, self._agent, task_id, config_id)
+                await hooks.delete(owner, self.agent, task_id, config_id)
                 return dialect.write_deleted()
 
     async def _task(self, owner: str, task_id: str) -> Task:
-        return await self._runs.get(owner, self._agent, task_id)
+        return await self._runs.get(owner, self.agent, task_id)
 
     def _extended_card(self, dialect: Dialect, caller: Caller) -> bytes:
         """1.0 has a capability for it: an agent that does not claim it does not support the operation (§3.1.11)."""
         if self._policy.extended_card is None:
             raise UnsupportedOperation if dialect.version == "1.0" else ExtendedCardNotConfigured
         return self._policy.extended_card(caller.base_url(), dialect)
-
-
-def _without_tenant(asked: ParsedRequest) -> ParsedRequest:
-    return msgspec.structs.replace(asked, operation=msgspec.structs.replace(asked.operation, tenant=None))
 
 
 async def off_loop_if_large(size_bytes: int, work: Callable[[], B]) -> B:

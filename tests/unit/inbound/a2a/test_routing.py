@@ -12,7 +12,7 @@ from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.routing import Routing
+from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
@@ -24,7 +24,7 @@ ASK = Interrupt(text="Sure?", questions=())
 class Path:
     """The default path of an edge with agents one, two and three, of which only two may be chosen."""
 
-    def __init__(self, agents: dict[str, ScriptedAgent], endpoint: Endpoint) -> None:
+    def __init__(self, agents: dict[str, ScriptedAgent], endpoint: Router) -> None:
         self.agents = agents
         self.endpoint = endpoint
 
@@ -61,9 +61,10 @@ async def path(
         asyncio.timeout(10),
         RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs,
     ):
-        others = {name: Endpoint(runs, agent=name) for name in agents}
-        routing = Routing(runs, default="one", key=key, allow=("two",) if key else (), also=also, gone=gone)
-        yield Path(agents, Endpoint(runs, agent="one", routing=routing, others=others))
+        endpoints = {name: Endpoint(runs, agent=name) for name in agents}
+        allow = ("two",) if key else ()
+        router = Router(runs, main=endpoints["one"], endpoints=endpoints, key=key, allow=allow, also=also, gone=gone)
+        yield Path(agents, router)
 
 
 DONE: list[Step] = [Complete(text="done")]

@@ -29,8 +29,8 @@ from llamon_agent.inbound.a2a.bindings.grpc.transcoding import Unsayable
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream
 from llamon_agent.inbound.a2a.bindings.web_guard import decide_refusal, log_refusal, read_browser_headers
 from llamon_agent.inbound.a2a.dialects import agree
-from llamon_agent.inbound.a2a.endpoint import Caller, EndpointReply, ParsedRequest, Result, off_loop_if_large
-from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
+from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, ParsedRequest, Performer, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultBoundary, FaultReply, fault_reply
 from llamon_agent.wire.v10.codec import V10
 
 
@@ -72,7 +72,7 @@ class GrpcBinding:
 
     def __init__(self, target: Callable[[], GrpcTarget]) -> None:
         self._target = target
-        self._calls: set[asyncio.Task[EndpointReply]] = set()
+        self._calls: set[asyncio.Task[CallReply]] = set()
 
     def handler(self, service: Service) -> grpc.GenericRpcHandler:
         """A service's rpcs, for a server."""
@@ -117,17 +117,13 @@ class GrpcBinding:
         finally:
             reply.close()
 
-    async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> EndpointReply:
+    async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
         """What came of a call. Its caller may leave meanwhile; then nobody follows the stream that it asked for."""
         try:
             caller = _caller(target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
             return fault_reply(exc, rpc.dialect)
-        call = asyncio.create_task(
-            target.endpoint.answer(
-                partial(_read, rpc, request, caller), caller, size_bytes=len(request), shape=lambda: rpc.dialect
-            )
-        )
+        call = asyncio.create_task(_perform(rpc, request, target.endpoint, caller))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         try:
@@ -137,15 +133,23 @@ class GrpcBinding:
             raise
 
 
-def _leave(call: "asyncio.Task[EndpointReply]") -> None:
+async def _perform(rpc: Rpc, request: bytes, endpoint: Performer, caller: Caller) -> CallReply:
+    with FaultBoundary(endpoint.agent, rpc.dialect) as boundary:
+        parsed = await off_loop_if_large(len(request), partial(_parse, rpc, request, caller.version))
+        boundary.operation = parsed.operation
+        return await endpoint.perform(parsed, caller, size_bytes=len(request))
+    return boundary.fault
+
+
+def _leave(call: "asyncio.Task[CallReply]") -> None:
     if not call.cancelled() and isinstance(reply := call.result(), Stream | OneEventStream):
         reply.close()
 
 
-def _read(rpc: Rpc, request: bytes, caller: Caller) -> ParsedRequest:
-    """Open a request. Raises: VersionNotSupported, BadRequest, BadParams."""
-    agree(rpc.dialect, caller.version)
-    return ParsedRequest(rpc.open(request), rpc.dialect)
+def _parse(rpc: Rpc, request: bytes, version: str | None) -> ParsedRequest:
+    """Raises: VersionNotSupported, BadRequest, BadParams."""
+    agree(rpc.dialect, version)
+    return ParsedRequest(rpc.parse(request), rpc.dialect)
 
 
 def read_metadata(context: Context) -> Headers:

@@ -53,7 +53,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     gives: type[Message]
     streams: bool
 
-    def open(self, request: bytes) -> Operation:
+    def parse(self, request: bytes) -> Operation:
         """What a request asks. Raises: BadRequest, BadParams."""
         return self.dialect.methods[self.name](read_message(self.takes, request))
 

@@ -4,6 +4,7 @@ Every JSON-RPC response, error or not, is HTTP 200. The other codes say that the
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -32,12 +33,10 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
 )
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
 from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate, reads_errors_from_streams
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, ParsedRequest, Result, off_loop_if_large
-from llamon_agent.inbound.a2a.faults import FAULTS, FaultReply, fault_reply
-from llamon_agent.wire.operations import Dialect
+from llamon_agent.inbound.a2a.endpoint import Caller, EndpointReply, ParsedRequest, Performer, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import FAULTS, FaultBoundary, FaultReply, fault_reply
 
 
-# MERGED-DOC: One JSON-RPC call: a body goes in, a response or a stream of responses comes out. Knows no framework.
 class RpcResponse(msgspec.Struct, frozen=True):
     """One JSON-RPC response. Shape: extensions are the URIs that were activated."""
 
@@ -74,43 +73,31 @@ class RpcEnvelope(msgspec.Struct, frozen=True):
         return write_error(self.call_id, failure.code, failure.public, failure.data)
 
 
-class _Reading:
-    """A body on its way to an operation; what was read of it before it failed tells how the failure is written."""
-
-    def __init__(self, body: bytes, caller: Caller) -> None:
-        self._body = body
-        self._caller = caller
-        self.call: Call | None = None
-        self.wants_stream = False
-
-    def read(self) -> ParsedRequest:
-        call = self.call = read_call(self._body)
-        dialect = negotiate(call.method, self._caller.version)
-        operation = dialect.methods[call.method](call.params)
-        self.wants_stream = not call.is_notification and reads_errors_from_streams(call.method)
-        return ParsedRequest(operation, dialect, waits=not call.is_notification)
-
-    def shape(self) -> Dialect:
-        return dialect_for_fault(self.call.method if self.call else None, self._caller.version)
-
-    def id(self) -> bytes:
-        return self.call.id if self.call else read_id(self._body)
-
-
-async def answer_call(endpoint: Endpoint, body: bytes, caller: Caller) -> RpcResponse | NoResponse | RpcStream:
+async def answer_call(endpoint: Performer, body: bytes, caller: Caller) -> RpcResponse | NoResponse | RpcStream:
     """Carry out one call. Raises nothing: an error before a stream's first event is an RpcResponse too.
 
-    In 0.x only where the params are wrong: whatever else is refused there is a stream of one error.
+    In 0.x only where the params are wrong: any other error there is a stream of one event.
     """
-    reading = _Reading(body, caller)
-    reply = await endpoint.answer(reading.read, caller, size_bytes=len(body), shape=reading.shape)
-    call = reading.call
-    if isinstance(reply, FaultReply):
-        envelope = RpcEnvelope(await off_loop_if_large(len(body), reading.id))
-        if reading.wants_stream:
-            return RpcStream(OneEventStream(reply), envelope)
-        return RpcResponse(envelope.write_fault(reply))
-    assert call is not None  # it was read, or else refused
+    call: Call | None = None
+    with FaultBoundary(endpoint.agent, dialect_for_fault(None, caller.version)) as boundary:
+        call = await off_loop_if_large(len(body), partial(read_call, body))
+        boundary.dialect = dialect_for_fault(call.method, caller.version)
+        request = await off_loop_if_large(len(call.params), partial(_parse, call, caller.version))
+        boundary.operation = request.operation
+        return _respond(call, await endpoint.perform(request, caller, size_bytes=len(body)))
+    envelope = RpcEnvelope(call.id if call else await off_loop_if_large(len(body), partial(read_id, body)))
+    if call and boundary.operation and not call.is_notification and reads_errors_from_streams(call.method):
+        return RpcStream(OneEventStream(boundary.fault), envelope)
+    return RpcResponse(envelope.write_fault(boundary.fault))
+
+
+def _parse(call: Call, version: str | None) -> ParsedRequest:
+    """Raises: VersionNotSupported, UnknownMethod, BadParams, BadJson."""
+    dialect = negotiate(call.method, version)
+    return ParsedRequest(dialect.methods[call.method](call.params), dialect, waits=not call.is_notification)
+
+
+def _respond(call: Call, reply: EndpointReply) -> RpcResponse | NoResponse | RpcStream:
     if call.is_notification:
         if not isinstance(reply, Result):
             reply.close()
@@ -129,7 +116,7 @@ _JSON = b"application/json"
 _USE_POST = b"This is an A2A endpoint. POST a JSON-RPC 2.0 request here; the agent card says what it can do.\n"
 
 
-def rpc_routes(endpoint: Endpoint, admission: Admission, *, path: str) -> Sequence[BaseRoute]:
+def rpc_routes(endpoint: Performer, admission: Admission, *, path: str) -> Sequence[BaseRoute]:
     """The JSON-RPC endpoint of one agent, at `path` with and without a slash at the end."""
     rpc = RpcApp(endpoint, admission)
     path = path.rstrip("/")
@@ -139,7 +126,7 @@ def rpc_routes(endpoint: Endpoint, admission: Admission, *, path: str) -> Sequen
 class RpcApp:
     """The JSON-RPC route of one agent, an ASGI application. Units: ping_s is how long a stream may be quiet."""
 
-    def __init__(self, endpoint: Endpoint, admission: Admission, *, ping_s: float = PING_S) -> None:
+    def __init__(self, endpoint: Performer, admission: Admission, *, ping_s: float = PING_S) -> None:
         self._endpoint = endpoint
         self._admission = admission
         self._ping_s = ping_s

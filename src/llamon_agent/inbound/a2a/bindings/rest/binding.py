@@ -27,8 +27,8 @@ from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_er
 from llamon_agent.inbound.a2a.bindings.rest.params import RestRequest, dialect_at
 from llamon_agent.inbound.a2a.bindings.rest.paths import MOST_SEGMENTS, Place, place_of
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Result
-from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
+from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, Performer, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultBoundary, FaultReply, fault_reply
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"
@@ -36,7 +36,7 @@ _MAX_ECHO_CHARS = 64
 
 
 def rest_routes(
-    endpoint: Endpoint, admission: Admission, *, path: str, table: ErrorTable = "1.0.1"
+    endpoint: Performer, admission: Admission, *, path: str, table: ErrorTable = "1.0.1"
 ) -> Sequence[BaseRoute]:
     """The HTTP+JSON operations of one agent, below `path`; other paths below it are left to the routes behind."""
     return [_RestRoute(RestApp(endpoint, admission, table=table), path)]
@@ -96,7 +96,7 @@ class RestApp:
     """
 
     def __init__(
-        self, endpoint: Endpoint, admission: Admission, *, table: ErrorTable = "1.0.1", ping_s: float = PING_S
+        self, endpoint: Performer, admission: Admission, *, table: ErrorTable = "1.0.1", ping_s: float = PING_S
     ) -> None:
         self._endpoint = endpoint
         self._admission = admission
@@ -149,14 +149,21 @@ class RestApp:
         return None
 
     async def _answer(self, request: RestRequest, caller: Caller, answering: "_Answering", receive: Receive) -> None:
-        size_bytes = len(request.body or b"")
-        match await self._endpoint.answer(request.read, caller, size_bytes=size_bytes, shape=lambda: request.dialect):
+        match await self._perform(request, caller):
             case Result() as result:
                 await answering.succeed(result)
-            case FaultReply() as failure:
-                await answering.tell(failure)
+            case FaultReply() as fault:
+                await answering.fail(fault)
             case stream:
                 await answering.stream(Frames(stream, RestEnvelope(self._table), ping_s=self._ping_s), stream, receive)
+
+    async def _perform(self, request: RestRequest, caller: Caller) -> CallReply:
+        size_bytes = len(request.body or b"")
+        with FaultBoundary(self._endpoint.agent, request.dialect) as boundary:
+            parsed = await off_loop_if_large(size_bytes, request.parse)
+            boundary.operation = parsed.operation
+            return await self._endpoint.perform(parsed, caller, size_bytes=size_bytes)
+        return boundary.fault
 
 
 class _Answering:
@@ -175,14 +182,14 @@ class _Answering:
     async def stream(self, frames: Frames, stream: Stream | OneEventStream, receive: Receive) -> None:
         await respond_stream(frames, receive, self._send, *extension_headers(self._headers, stream.extensions))
 
-    async def tell(self, failure: FaultReply, *extra: Header, http: int | None = None) -> None:
+    async def fail(self, failure: FaultReply, *extra: Header, http: int | None = None) -> None:
         """An error; `http` where its status says more than the table does."""
         status, body = write_error(failure, self._table, http=http)
         await respond(self._send, status, body, self._type, *extra)
 
     async def refuse(self, error: CallerError, *extra: Header, http: int | None = None) -> None:
         """An error of the request before it is one."""
-        await self.tell(fault_reply(error, self._dialect), *extra, http=http)
+        await self.fail(fault_reply(error, self._dialect), *extra, http=http)
 
     async def stray(self, path: str, place: Place) -> None:
         """There is no such operation: not at this path, or not by this method."""

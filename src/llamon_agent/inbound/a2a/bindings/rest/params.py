@@ -138,8 +138,8 @@ class RestRequest(msgspec.Struct, frozen=True, kw_only=True):
         """In whose shape its errors are written."""
         return dialect_at(self.place)
 
-    def read(self) -> ParsedRequest:
-        """Open it. Raises: VersionNotSupported, BadJson, BadRequest, BadParams."""
+    def parse(self) -> ParsedRequest:
+        """Raises: VersionNotSupported, BadJson, BadRequest, BadParams."""
         agree(self.dialect, self.version)
         return _asked_10(self) if self.dialect is V10 else _asked_03(self)
 

@@ -18,7 +18,7 @@ from llamon_agent.inbound.a2a.auth import Auth
 from llamon_agent.inbound.a2a.bindings.asgi import Admission
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
-from llamon_agent.inbound.a2a.endpoint import Endpoint, EndpointReply
+from llamon_agent.inbound.a2a.endpoint import EndpointReply
 from llamon_agent.inbound.a2a.faults import ErrorTable
 from llamon_agent.testing.scripted import Gate, Step
 
@@ -84,14 +84,15 @@ async def calling(
             yield Calling(it, server, channel)
 
 
-class Answering(Endpoint):
+class Answering:
     """An endpoint that answers everything with one reply, when it may."""
 
     def __init__(self, reply: EndpointReply) -> None:
+        self.agent = "answering"
         self.reply = reply
         self.gate = Gate()
 
-    async def answer(self, *_args: Any, **_more: Any) -> EndpointReply:
+    async def perform(self, *_args: Any, **_more: Any) -> EndpointReply:
         await self.gate.wait()
         return self.reply
 

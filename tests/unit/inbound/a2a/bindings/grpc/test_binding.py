@@ -41,15 +41,16 @@ from llamon_agent.wire.v10.codec import V10
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
 URI = "https://example.com/ext"
 FILES = Modes(takes=("*/*",), gives=("*/*",))
+REQUEST: bytes = saying().SerializeToString()
 
 
-def raw_answer(channel: grpc.aio.Channel, request: bytes = b"", **more: Any) -> Any:
+def raw_answer(channel: grpc.aio.Channel, request: bytes = REQUEST, **more: Any) -> Any:
     """A call to SendMessage whose messages are bytes."""
     ask: Any = channel.unary_unary(NEW + "SendMessage")
     return ask(request, **more)
 
 
-def raw_stream(channel: grpc.aio.Channel, request: bytes = b"", **more: Any) -> Any:
+def raw_stream(channel: grpc.aio.Channel, request: bytes = REQUEST, **more: Any) -> Any:
     """A call to SendStreamingMessage whose messages are bytes."""
     follow: Any = channel.unary_stream(NEW + "SendStreamingMessage")
     return follow(request, **more)

@@ -197,18 +197,24 @@ SPOKEN = DomainMessage(message_id="m", role=Role.AGENT, parts=(Text.of("Hi!"),))
 
 
 async def test_a_direct_message_is_an_answer() -> None:
-    for service, dialect, kind in ((NEW, V10, new.SendMessageResponse), (OLD, V03_PROTO, old.SendMessageResponse)):
+    for service, dialect, kind, asked in (
+        (NEW, V10, new.SendMessageResponse, saying()),
+        (OLD, V03_PROTO, old.SendMessageResponse, old_saying()),
+    ):
         async with answering(Result(dialect.write_message(SPOKEN))) as (endpoint, channel):
             endpoint.gate.open()
             ask: Any = channel.unary_unary(service + "SendMessage", response_deserializer=kind.FromString)
-            answer = await ask(b"")
+            answer = await ask(asked.SerializeToString())
         assert (answer.message if service is NEW else answer.msg).message_id == "m"
 
 
 async def test_a_direct_message_is_a_stream_of_one() -> None:
-    for service, dialect, kind in ((NEW, V10, new.StreamResponse), (OLD, V03_PROTO, old.StreamResponse)):
+    for service, dialect, kind, asked in (
+        (NEW, V10, new.StreamResponse, saying()),
+        (OLD, V03_PROTO, old.StreamResponse, old_saying()),
+    ):
         async with answering(OneEventStream(SentEvent(None, dialect.write_message(SPOKEN)))) as (endpoint, channel):
             endpoint.gate.open()
             follow: Any = channel.unary_stream(service + "SendStreamingMessage", response_deserializer=kind.FromString)
-            [event] = [event async for event in follow(b"")]
+            [event] = [event async for event in follow(asked.SerializeToString())]
         assert (event.message if service is NEW else event.msg).message_id == "m"

@@ -48,7 +48,7 @@ def asked(line: str, body: object = None, *, version: str | None = None, raw: by
         version=version,
         query=query.encode(),
         body=sent if method == "POST" else None,
-    ).read()
+    ).parse()
 
 
 def operation(line: str, body: object = None) -> Operation:
