@@ -165,7 +165,10 @@ async def respond(send: Send, status: int, body: bytes, content_type: bytes, *ex
 
 
 async def respond_stream(frames: Frames, receive: Receive, send: Send, *extra: Header) -> None:
-    """Send a stream until it ends or its reader hangs up, which ends the subscription and nothing else."""
+    """Send a stream until it ends or its reader hangs up, which ends the subscription and nothing else.
+
+    Delivery has a task of its own: in the request's task, every event would wake all that the request has come through.
+    """
 
     async def write(chunk: bytes) -> None:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -174,8 +177,7 @@ async def respond_stream(frames: Frames, receive: Receive, send: Send, *extra: H
         await send({"type": "http.response.start", "status": 200, "headers": [*_STREAM_HEADERS, *extra]})
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(_raise_at_hang_up(receive))
-            await frames.deliver(write)
-            watch.cancel()
+            group.create_task(frames.deliver(write)).add_done_callback(lambda _done: watch.cancel())
         await send({"type": "http.response.body"})
     except* (ClientDisconnect, OSError):  # a server may say it by an OSError from send, ASGI 2.4
         logger.debug("the reader of a stream hung up")
