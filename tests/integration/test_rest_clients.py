@@ -30,8 +30,7 @@ from starlette.routing import Router
 from tests.unit.inbound.a2a.edges import Edge, edge
 
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
 from llamon_agent.inbound.a2a.policy import Modes
 from llamon_agent.testing.scripted import Gate, Step

@@ -11,8 +11,7 @@ from tests.unit.inbound.a2a.exchange import exchange
 
 from llamon_agent.domain.errors import BadRequest, CallerError
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcApp
 from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import read_call, read_id
 from llamon_agent.inbound.a2a.dialects import DIALECTS

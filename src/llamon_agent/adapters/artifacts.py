@@ -18,13 +18,13 @@ the parts after those that it has; `last`, true by default, says that nothing fo
 A reply has `parts` and maybe `metadata`.
 """
 
-import binascii
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from llamon_agent.domain.encoding import read_base64
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Reply
 from llamon_agent.domain.message import Data, Metadata, Part, Raw, Text, Url
@@ -35,7 +35,6 @@ K = TypeVar("K")
 
 _KINDS = ("text", "data", "raw", "url")
 
-_STANDARD = str.maketrans("-_", "+/")
 
 _PATH = re.compile(r"`\$\.?([^`]*)`$")
 
@@ -137,8 +136,7 @@ def _bytes(value: object, problem: str) -> bytes:
         return bytes(value)
     if not isinstance(value, str):
         raise AgentError(problem)
-    text = value.translate(_STANDARD)
     try:
-        return binascii.a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+        return read_base64(value)
     except ValueError as exc:
         raise AgentError(problem) from exc

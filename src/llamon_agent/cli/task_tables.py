@@ -14,9 +14,9 @@ from rich.text import Text as Styled
 
 from llamon_agent.cli.hearing import part_words
 from llamon_agent.cli.screen import one_line, plain
+from llamon_agent.domain.encoding import write_timestamp
 from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState
-from llamon_agent.wire.timestamp import write_timestamp
 
 _WIDE = 1000
 """Columns, where no terminal says how many it has: nothing is cut for a program that reads lines."""

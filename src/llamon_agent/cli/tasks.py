@@ -17,11 +17,11 @@ from llamon_agent.cli.options import AsJson, StoreOptions, Switch, Token
 from llamon_agent.cli.screen import Screen
 from llamon_agent.cli.task_tables import show_task, show_tasks, summary
 from llamon_agent.config.values import DURATION_EXAMPLES, read_duration_s
+from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
 from llamon_agent.runs.inspection import TaskFilter
 from llamon_agent.serving.storage import inspect_storage
-from llamon_agent.wire.timestamp import read_timestamp
 from llamon_agent.wire.v10.codec import Dialect10
 
 app = App(name="tasks", help="Look after the tasks that an edge has stored.", help_format="plaintext")

@@ -116,6 +116,16 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {"task_id": self.id, "context_id": self.context_id, "agent": self.agent}
 
 
+def trim_history(task: Task, length: int | None) -> Task:
+    """The task with at most its `length` newest messages; None is all of them. What is stored stays whole.
+
+    Source: A2A 1.0 §3.2.4 (historyLength).
+    """
+    if length is None or len(task.history) <= length:
+        return task
+    return msgspec.structs.replace(task, history=task.history[len(task.history) - length :])
+
+
 def answer_text(artifacts: Sequence[Artifact]) -> str:
     """All text of the artifacts, in order, with nothing between."""
     return "".join(part.text for artifact in artifacts for part in artifact.parts if isinstance(part, Text))

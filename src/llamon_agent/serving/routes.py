@@ -10,19 +10,18 @@ from starlette.routing import BaseRoute
 
 from llamon_agent.config.edge import A2aConfig, AgentSpec
 from llamon_agent.domain.profile import Profile
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.health import health_routes
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
+from llamon_agent.inbound.a2a.bindings.streaming import Artifacts
 from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, known_hosts
 from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Performer, Webhooks
 from llamon_agent.inbound.a2a.policy import Modes
-from llamon_agent.inbound.a2a.presentation import Artifacts
 from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import Dialect

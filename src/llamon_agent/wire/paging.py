@@ -3,12 +3,13 @@
 A token holds nothing secret and grants nothing: a list is always the caller's own tasks, wherever it starts.
 """
 
-from base64 import b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 
+from llamon_agent.domain.encoding import read_base64
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task
@@ -18,14 +19,14 @@ _place = msgspec.json.Decoder(tuple[_Millis, str])
 
 
 def write_token(last: Task) -> str:
-    """The token of the page that begins behind a task."""
+    """The token of the page that begins after a task."""
     return urlsafe_b64encode(msgspec.json.encode((last.status.at_ms, last.id))).rstrip(b"=").decode()
 
 
 def read_token(token: str) -> tuple[int, str]:
     """The place (at_ms, id) of the last task of the page before. Raises: BadParams."""
     try:
-        return _place.decode(b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
+        return _place.decode(read_base64(token))
     except (ValueError, msgspec.MsgspecError) as exc:  # binascii.Error is a ValueError, so is text beyond ASCII
         raise BadParams("pageToken is not one that this agent gave out.") from exc
 

@@ -13,7 +13,7 @@ import msgspec
 
 from llamon_agent.domain.errors import BadJson, BadParams
 from llamon_agent.domain.message import Role
-from llamon_agent.wire.params import read_params
+from llamon_agent.wire.json_body import read_params
 
 Json = dict[str, Any]
 """A `google.protobuf.Struct`."""

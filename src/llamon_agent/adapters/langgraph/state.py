@@ -11,8 +11,6 @@ Out of the state: text is the answer; images, audio, video and files are artifac
 all other blocks stay inside.
 """
 
-import base64
-import binascii
 import logging
 from collections.abc import Container, Sequence
 from contextlib import suppress
@@ -28,6 +26,7 @@ from langgraph.graph.state import CompiledStateGraph
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES, said_in
 from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of
 
@@ -200,7 +199,7 @@ def _block(part: Part) -> Block:
             return {"type": "text", "text": msgspec.json.encode(data).decode()}
         case Raw(data=data):
             decoded = _text_in(part)
-            return _file(part, "base64", base64.b64encode(data).decode()) if decoded is None else _named(part, decoded)
+            return _file(part, "base64", write_base64(data)) if decoded is None else _named(part, decoded)
         case Url(url=url):
             return _file(part, "url", url)
 
@@ -244,7 +243,7 @@ def _file_in(block: Block) -> Raw | Url | None:
     match block:
         case {"base64": str(encoded)}:
             with suppress(ValueError):
-                data = binascii.a2b_base64("".join(encoded.split()), strict_mode=True)
+                data = read_base64("".join(encoded.split()))
                 return Raw(data=data, media_type=media_type, filename=filename)
         case {"url": str(url)}:
             return Url(url=url, media_type=media_type, filename=filename)

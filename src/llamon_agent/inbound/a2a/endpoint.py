@@ -1,16 +1,20 @@
 """Carries out one operation of one agent, whatever the transport: a binding parses a request and calls `perform`.
 
-What goes wrong in here is raised; the binding's `FaultBoundary` makes a fault of it.
+What goes wrong is raised; the binding's `FaultBoundary` makes a fault of it. That is one of the two homes of `except
+Exception`; the other is the loop of a run.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
 
 import msgspec
 
 from llamon_agent.domain.errors import (
+    BackendError,
     ExtendedCardNotConfigured,
     ExtensionSupportRequired,
     PushNotSupported,
@@ -19,12 +23,18 @@ from llamon_agent.domain.errors import (
 )
 from llamon_agent.domain.principal import Principal, owner_of
 from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task, TaskQuery
-from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream, StreamOptions
+from llamon_agent.domain.task import Task, TaskQuery, trim_history
+from llamon_agent.inbound.a2a.bindings.streaming import (
+    Artifacts,
+    OneEventStream,
+    SentEvent,
+    Stream,
+    StreamOptions,
+    decide_mode,
+)
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
-from llamon_agent.inbound.a2a.faults import FaultReply
+from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.inbound.a2a.policy import Modes
-from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import (
@@ -43,6 +53,8 @@ from llamon_agent.wire.operations import (
     Subscribe,
 )
 from llamon_agent.wire.paging import page_of, read_token, write_token
+
+logger = logging.getLogger(__name__)
 
 B = TypeVar("B")
 
@@ -135,6 +147,37 @@ class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     extended_card: ExtendedCards | None = None
     tenants: frozenset[str] = frozenset()
     by_message_id: bool = False
+
+
+class FaultBoundary:
+    """A context around one call: an error in it becomes a fault, and one that is ours is logged with its traceback.
+
+    Shape: dialect is in whose shape a fault is written, operation what was asked; set both once they are known.
+           `fault` is there after an error.
+    """
+
+    fault: FaultReply
+
+    def __init__(self, agent: str, dialect: Dialect) -> None:
+        self._agent = agent
+        self.dialect = dialect
+        self.operation: Operation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.fault = fault_reply(error, self.dialect)
+        if self.fault.fault.is_ours:
+            what = "no request" if self.operation is None else type(self.operation).__name__
+            # A backend that is away is logged once, by itself; a line for every call that it fails would fill the log.
+            level = logging.DEBUG if isinstance(error, BackendError) else logging.ERROR
+            logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=error)
+        return True
 
 
 class Endpoint:

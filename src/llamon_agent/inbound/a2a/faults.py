@@ -1,14 +1,10 @@
 """Which code an error has on the wire. One table for all transports, and the one place that words an error.
 
-`FaultBoundary` is one of the two homes of `except Exception`; the other is the loop of a run.
-
 Source: A2A 1.0.1 §5.4 (codes, reasons), §9.5 (JSON-RPC), §10.6 (gRPC), §11.6 (HTTP); JSON-RPC 2.0 §5.1.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import msgspec
 
@@ -37,9 +33,7 @@ from llamon_agent.domain.errors import (
     VersionNotSupported,
 )
 from llamon_agent.domain.message import Metadata
-from llamon_agent.wire.operations import Dialect, Operation
-
-logger = logging.getLogger(__name__)
+from llamon_agent.wire.operations import Dialect
 
 ErrorTable = Literal["1.0.1", "1.0.0"]
 """Whose mapping to HTTP and gRPC is used. JSON-RPC codes are the same in both."""
@@ -141,37 +135,6 @@ def fault_reply(error: Exception, dialect: Dialect) -> FaultReply:
     """An error as its caller may hear it."""
     public = error.public if isinstance(error, CallerError | BackendError) else LlamonError.public
     return FaultReply(fault_of(error), public, dialect, _details(error))
-
-
-class FaultBoundary:
-    """A context around one call: an error in it becomes a fault, and one that is ours is logged with its traceback.
-
-    Shape: dialect is in whose shape a fault is written, operation what was asked; set both once they are known.
-           `fault` is there after an error.
-    """
-
-    fault: FaultReply
-
-    def __init__(self, agent: str, dialect: Dialect) -> None:
-        self._agent = agent
-        self.dialect = dialect
-        self.operation: Operation | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
-    ) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        self.fault = fault_reply(error, self.dialect)
-        if self.fault.fault.is_ours:
-            what = "no request" if self.operation is None else type(self.operation).__name__
-            # A backend that is away is logged once, by itself; a line for every call that it fails would fill the log.
-            level = logging.DEBUG if isinstance(error, BackendError) else logging.ERROR
-            logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=error)
-        return True
 
 
 def _details(error: Exception) -> tuple[Metadata, ...]:

@@ -10,16 +10,20 @@ Rules:
 """
 
 from collections.abc import Sequence
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import TEXT, Data, Part, Raw, Text, Url, essence, media_type_of
 from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES
-from llamon_agent.wire.data_url import inline_of
 
 _SHORT = {"text": "text/plain", "data": "application/json"}
 """What clients write that think in kinds of parts."""
+
+
+_SCHEME = "data:"
+_IN_BASE64 = ";base64"
 
 
 class Modes(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +90,28 @@ def _file(place: int, part: Raw | Url) -> tuple[str, int]:
     if said and inline.media_type and said != inline.media_type:
         raise BadParams(f"message.parts[{place}] says that it is {said}, but its data: URL is {inline.media_type}.")
     return said or inline.media_type or TEXT, inline.size_bytes  # RFC 2397 §2: "defaults to text/plain"
+
+
+class Inline(msgspec.Struct, frozen=True):
+    """What a data: URL says of its file. Shape: media_type is None where it says none, or none that is one."""
+
+    media_type: str | None
+    size_bytes: int
+
+
+def inline_of(url: str, field: str) -> Inline | None:
+    """The file in a data: URL; None for another URL. Raises: BadParams that names the field. Source: RFC 2397."""
+    url = url.lstrip()
+    if url[: len(_SCHEME)].lower() != _SCHEME:
+        return None
+    head, comma, data = url[len(_SCHEME) :].partition(",")
+    if not comma:
+        raise BadParams(f"{field} is a data: URL without the comma that its data follows.")
+    content = unquote_to_bytes(data)
+    in_base64 = head.rstrip().lower().endswith(_IN_BASE64)
+    # Three bytes in four letters; what is no letter counts nothing.
+    size_bytes = len(content.translate(None, b"= \t\r\n")) * 3 // 4 if in_base64 else len(content)
+    return Inline(essence(head), size_bytes)
 
 
 def _objection(place: int, media_type: str, modes: Modes) -> str | None:

@@ -8,6 +8,7 @@ from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskPage
+from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
@@ -20,7 +21,6 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.wire.params import read_params
 from llamon_agent.wire.v03 import schema
 from llamon_agent.wire.v03.values import (
     VERSION,

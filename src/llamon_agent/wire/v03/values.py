@@ -4,15 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Raw, Text, Url
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskStatus
-from llamon_agent.wire.params import check_part_count, read_base64, write_base64
-from llamon_agent.wire.timestamp import write_timestamp
-from llamon_agent.wire.v03 import data_parts, schema
-from llamon_agent.wire.v03.data_parts import data_in, data_out
+from llamon_agent.wire.json_body import check_part_count, read_file
+from llamon_agent.wire.v03 import schema
+
+DATA_LOSSES: Mapping[str, str] = {
+    "data.metadata.data_part_compat": "the key is taken: it marks a value that is no object, wrapped in one; left out",
+    "data.metadata.empty": "an empty metadata object of such a wrapped value is read as none",
+}
+"""What a DataPart cannot say of a domain part."""
 
 LOSSES: Mapping[str, str] = {
     "parts.empty": "a message needs a part, and an artifact's readers want one: none are written as one empty text",
@@ -20,15 +25,41 @@ LOSSES: Mapping[str, str] = {
     "text.media_type": "a TextPart has no mimeType: left out",
     "data.filename": "a DataPart has no name: left out",
     "data.media_type": "a DataPart has no mimeType: left out",
-    **data_parts.LOSSES,
+    **DATA_LOSSES,
 }
 """What this wire cannot say of a domain message: the place, and what becomes of it."""
 
 VERSION = "0.3"
 
+_WRAPPED = "data_part_compat"
+
 _NO_PARTS = (schema.Part(kind="text", text=""),)
 
 encode = msgspec.json.Encoder().encode
+
+
+def data_in(data: Metadata, metadata: Metadata | None) -> Data:
+    """The value of a DataPart, which holds only objects, in 0.3's JSON and in its protobuf.
+
+    Another value goes as `{"value": ...}` under a mark in the part's metadata, which the official SDK uses as well.
+    """
+    if metadata and metadata.get(_WRAPPED) is True and data.keys() == {"value"}:
+        return Data(data=data["value"], metadata=_without_mark(metadata) or None)
+    return Data(data=data, metadata=metadata)
+
+
+def data_out(part: Data) -> tuple[Metadata, Metadata | None]:
+    """The data and the metadata of a DataPart."""
+    metadata = _without_mark(part.metadata)
+    if isinstance(part.data, dict):
+        return part.data, metadata
+    return {"value": part.data}, {**(metadata or {}), _WRAPPED: True}
+
+
+def _without_mark(metadata: Metadata | None) -> Metadata | None:
+    if metadata is None or _WRAPPED not in metadata:
+        return metadata
+    return {key: value for key, value in metadata.items() if key != _WRAPPED}
 
 
 # Wire -> domain.
@@ -61,7 +92,7 @@ def _kind_of(part: schema.Part) -> str | None:
 def _file_in(file: schema.File, metadata: Metadata | None, position: int) -> Raw | Url:
     match (file.bytes, file.uri):
         case (str(text), None):
-            data = read_base64(text, f"message.parts[{position}].file.bytes")
+            data = read_file(text, f"message.parts[{position}].file.bytes")
             return Raw(data=data, metadata=metadata, filename=file.name, media_type=file.mime_type)
         case (None, str(uri)):
             return Url(url=uri, metadata=metadata, filename=file.name, media_type=file.mime_type)

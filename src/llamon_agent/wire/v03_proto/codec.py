@@ -20,6 +20,7 @@ from llamon_agent.domain.events import Snapshot, Update
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskPage
+from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
@@ -32,7 +33,6 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.wire.params import read_params
 from llamon_agent.wire.proto_json import SEND_KEYS, UNDERSCORE, Int32, read_count, read_proto_params
 from llamon_agent.wire.v03.codec import V03
 from llamon_agent.wire.v03.values import VERSION, encode

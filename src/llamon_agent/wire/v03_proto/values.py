@@ -11,17 +11,15 @@ doubt.
 import binascii
 from collections.abc import Mapping, Sequence
 
+from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Raw, Text, Url
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.wire.params import check_part_count, read_base64, write_base64
+from llamon_agent.wire.json_body import check_part_count, read_file
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT, required
-from llamon_agent.wire.timestamp import write_timestamp
-from llamon_agent.wire.v03 import data_parts
-from llamon_agent.wire.v03.data_parts import data_in, data_out
-from llamon_agent.wire.v03.values import VERSION
+from llamon_agent.wire.v03.values import DATA_LOSSES, VERSION, data_in, data_out
 from llamon_agent.wire.v03_proto import schema as proto_schema
 
 LOSSES: Mapping[str, str] = {
@@ -31,7 +29,7 @@ LOSSES: Mapping[str, str] = {
     "data.filename": "only a FilePart has a name: left out",
     "data.media_type": "only a FilePart has a mime_type: left out",
     "message.reference_task_ids": "a Message has no field for them: left out",
-    **data_parts.LOSSES,
+    **DATA_LOSSES,
 }
 """What this wire cannot say of a domain message: the place, and what becomes of it."""
 
@@ -62,7 +60,7 @@ def part_in(part: proto_schema.Part, position: int) -> Part:
 def _file_in(file: proto_schema.FilePart, metadata: Metadata | None, position: int) -> Raw | Url:
     match (file.file_with_bytes, file.file_with_uri):
         case (str(text), None):
-            data = file_bytes_in(read_base64(text, f"message.content[{position}].file.fileWithBytes"))
+            data = file_bytes_in(read_file(text, f"message.content[{position}].file.fileWithBytes"))
             return Raw(data=data, metadata=metadata, filename=file.name, media_type=file.mime_type)
         case (None, str(uri)):
             return Url(url=uri, metadata=metadata, filename=file.name, media_type=file.mime_type)

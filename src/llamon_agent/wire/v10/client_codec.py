@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import msgspec
 
+from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import CallerError, LlamonError
 from llamon_agent.domain.events import WITHDRAWN, ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.task import Artifact, Task, TaskStatus
-from llamon_agent.wire.params import read_params
-from llamon_agent.wire.timestamp import read_timestamp
+from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.v10 import schema
 from llamon_agent.wire.v10.values import STATE_IN, encode, message_out, message_value, parts_in
 

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import Snapshot, Update
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task, TaskPage, TaskState
+from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
@@ -22,9 +24,7 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.wire.params import read_params
 from llamon_agent.wire.proto_json import SEND_KEYS, UNDERSCORE, Enum, read_count, read_proto_params, required
-from llamon_agent.wire.timestamp import read_timestamp
 from llamon_agent.wire.v10 import schema
 from llamon_agent.wire.v10.values import (
     STATE_IN,

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.wire.params import check_part_count, read_base64, write_base64
+from llamon_agent.wire.json_body import check_part_count, read_file
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT, Enum, required
-from llamon_agent.wire.timestamp import write_timestamp
 from llamon_agent.wire.v10 import schema
 
 LOSSES: Mapping[str, str] = {
@@ -53,7 +53,7 @@ def part_in(part: schema.Part, position: int) -> Part:
         case (str(text), None, None, None):
             return Text(text=text, metadata=part.metadata, filename=part.filename, media_type=part.media_type)
         case (None, str(raw), None, None | msgspec.UNSET):
-            data = read_base64(raw, f"message.parts[{position}].raw")
+            data = read_file(raw, f"message.parts[{position}].raw")
             return Raw(data=data, metadata=part.metadata, filename=part.filename, media_type=part.media_type)
         case (None, None, str(url), None | msgspec.UNSET):
             return Url(url=url, metadata=part.metadata, filename=part.filename, media_type=part.media_type)

@@ -5,15 +5,18 @@ ASGI, because it is the hot path and because a stream must see a hang-up itself.
 """
 
 import asyncio
+import hmac
 import logging
+from collections.abc import Mapping
+from hashlib import sha256
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from llamon_agent.domain.errors import BadRequest
-from llamon_agent.inbound.a2a.auth import Auth
+from llamon_agent.domain.errors import BadRequest, Unauthenticated
+from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.cards.card import public_base
 from llamon_agent.inbound.a2a.endpoint import Caller
@@ -36,6 +39,48 @@ _STREAM_HEADERS = [
 
 _EXTENSIONS = (b"a2a-extensions", b"x-a2a-extensions")
 """Both spellings, 1.0's and 0.3's; an answer uses the caller's."""
+
+
+_OPEN = Principal()
+
+
+class Auth:
+    """The tokens that are let in.
+
+    Shape: tokens by principal id; none at all is an open edge, where everybody is the default principal.
+    Raises: ValueError: a token is empty.
+    """
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        if not all(tokens.values()):
+            raise ValueError("a bearer token must not be empty")
+        self._digests = [(Principal(name), _digest(token.encode())) for name, token in tokens.items()]
+
+    @property
+    def is_open(self) -> bool:
+        return not self._digests
+
+    def principal(self, authorization: bytes | None) -> Principal:
+        """Who it is.
+
+        Compares digests, all of them, each in constant time: how long it takes tells neither a token, nor its length,
+        nor whose it nearly was.
+
+        Raises: Unauthenticated.
+        Source: RFC 6750 §2.1; RFC 9110 §11.1 (the scheme is case-insensitive).
+        """
+        if self.is_open:
+            return _OPEN
+        scheme, _, token = (authorization or b"").strip().partition(b" ")
+        given = _digest(token.strip())
+        known = [principal for principal, digest in self._digests if hmac.compare_digest(digest, given)]
+        if scheme.lower() != b"bearer" or not known:
+            raise Unauthenticated
+        return known[0]
+
+
+def _digest(token: bytes) -> bytes:
+    return sha256(token).digest()
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,14 +9,16 @@ Rules:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from enum import StrEnum
 from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
+from llamon_agent.domain.message import Message, Part
+from llamon_agent.domain.task import trim_history
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
-from llamon_agent.inbound.a2a.presentation import Artifacts, present, trim_history
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.wire.operations import Dialect
 from llamon_agent.wire.sse import CUT_OFF, PING, write_frame
@@ -28,6 +30,50 @@ PING_S = 15.0
 
 Write = Callable[[bytes], Awaitable[None]]
 """Sends a chunk; waits where the reader is slow."""
+
+
+class Artifacts(StrEnum):
+    """How an answer's artifacts are sent on a stream: as they grow, or in the way that a certain host needs.
+
+    Google ADK keeps only the last artifact event that is not partial; a host without any use for deltas wants none.
+    Snapshots are the same in every mode: each artifact whole.
+
+    Shape: append: chunks, the last one marked. whole_last: chunks, and the whole artifact as the last one. single:
+           only the whole artifact. auto: whole-last for hosts that are known to need it, append for all others.
+    """
+
+    APPEND = "append"
+    WHOLE_LAST = "whole-last"
+    SINGLE = "single"
+    AUTO = "auto"
+
+
+def decide_mode(mode: Artifacts, messages: Iterable[Message]) -> Artifacts:
+    """The mode of one stream, `auto` resolved by what its host has sent."""
+    if mode is not Artifacts.AUTO:
+        return mode
+    is_adk = any(_is_from_adk(part) for message in messages for part in message.parts)
+    return Artifacts.WHOLE_LAST if is_adk else Artifacts.APPEND
+
+
+def present(update: ArtifactUpdate, mode: Artifacts, seen: Container[str] = ()) -> ArtifactUpdate | None:
+    """The update as this stream sends it; None: not at all.
+
+    Shape: seen are the artifacts that a snapshot has shown. A reader without chunks knows no others, so only those can
+           be withdrawn for it.
+    """
+    if mode is Artifacts.APPEND:
+        return update
+    if mode is Artifacts.SINGLE and update.withdrawn and update.artifact_id not in seen:
+        return None
+    if update.last and update.whole is not None:
+        return msgspec.structs.replace(update, parts=update.whole.parts, append=False)
+    return None if mode is Artifacts.SINGLE else update
+
+
+def _is_from_adk(part: Part) -> bool:
+    """ADK marks the parts of its user's messages, and nobody else does."""
+    return part.metadata is not None and "is_user_input" in part.metadata
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):

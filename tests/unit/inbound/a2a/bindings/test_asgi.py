@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission, Headers, extension_headers, read_headers
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth, Headers, extension_headers, read_headers
 
 SCOPE = {"type": "http", "scheme": "https", "query_string": b""}
 

@@ -8,8 +8,7 @@ from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcEnvelope
-from llamon_agent.inbound.a2a.bindings.streaming import Frames, Stream, StreamOptions
-from llamon_agent.inbound.a2a.presentation import Artifacts
+from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, Frames, Stream, StreamOptions
 from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.testing.scripted import Gate, Step

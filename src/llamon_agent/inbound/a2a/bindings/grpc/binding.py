@@ -29,8 +29,16 @@ from llamon_agent.inbound.a2a.bindings.grpc.transcoding import Unsayable
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent, Stream
 from llamon_agent.inbound.a2a.bindings.web_guard import decide_refusal, log_refusal, read_browser_headers
 from llamon_agent.inbound.a2a.dialects import agree
-from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, ParsedRequest, Performer, Result, off_loop_if_large
-from llamon_agent.inbound.a2a.faults import ErrorTable, FaultBoundary, FaultReply, fault_reply
+from llamon_agent.inbound.a2a.endpoint import (
+    Caller,
+    CallReply,
+    FaultBoundary,
+    ParsedRequest,
+    Performer,
+    Result,
+    off_loop_if_large,
+)
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 from llamon_agent.wire.v10.codec import V10
 
 

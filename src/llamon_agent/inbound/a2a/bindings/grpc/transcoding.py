@@ -23,10 +23,9 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from llamon_agent.domain.encoding import read_base64, read_timestamp, write_base64
 from llamon_agent.domain.errors import BadParams, BadRequest, UnsupportedOperation
 from llamon_agent.wire.json_body import MAX_VALUES
-from llamon_agent.wire.params import read_base64, write_base64
-from llamon_agent.wire.timestamp import read_timestamp
 
 # MERGED-DOC: How many values a protobuf message holds, counted on its bytes before anything is made of them.
 #
@@ -229,7 +228,7 @@ def _conversion(field: FieldDescriptor) -> _Convert | None:
 def _conversion_of_one(field: FieldDescriptor) -> _Convert | None:
     """Of a field's only value. Enums need none: the constructor takes their names."""
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return lambda text: read_base64(text, field.json_name)
+        return read_base64
     if field.message_type is None:
         return None
     if (known := _WELL_KNOWN.get(field.message_type.full_name)) is not None:

@@ -33,8 +33,16 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
 )
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
 from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate, reads_errors_from_streams
-from llamon_agent.inbound.a2a.endpoint import Caller, EndpointReply, ParsedRequest, Performer, Result, off_loop_if_large
-from llamon_agent.inbound.a2a.faults import FAULTS, FaultBoundary, FaultReply, fault_reply
+from llamon_agent.inbound.a2a.endpoint import (
+    Caller,
+    EndpointReply,
+    FaultBoundary,
+    ParsedRequest,
+    Performer,
+    Result,
+    off_loop_if_large,
+)
+from llamon_agent.inbound.a2a.faults import FAULTS, FaultReply, fault_reply
 
 
 class RpcResponse(msgspec.Struct, frozen=True):

@@ -27,8 +27,8 @@ from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_er
 from llamon_agent.inbound.a2a.bindings.rest.params import RestRequest, dialect_at
 from llamon_agent.inbound.a2a.bindings.rest.paths import MOST_SEGMENTS, Place, place_of
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
-from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, Performer, Result, off_loop_if_large
-from llamon_agent.inbound.a2a.faults import ErrorTable, FaultBoundary, FaultReply, fault_reply
+from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, FaultBoundary, Performer, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"

@@ -14,8 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 from tests.unit.inbound.a2a.edges import Edge, edge
 
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.endpoint import EndpointReply

@@ -23,8 +23,7 @@ from tests.unit.inbound.a2a.bindings.grpc.certificates import Authority
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.message import Raw
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer, Tls
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.policy import Modes

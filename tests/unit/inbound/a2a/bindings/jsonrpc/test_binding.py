@@ -14,8 +14,7 @@ from tests.unit.inbound.a2a.exchange import JSON, Exchange, exchange
 
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.profile import Profile
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission, _raise_at_hang_up
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth, _raise_at_hang_up
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcApp, rpc_routes
 from llamon_agent.inbound.a2a.cards.http import card_routes
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite

@@ -19,8 +19,7 @@ from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.push import PushConfig
 from llamon_agent.domain.task import Task
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.bindings.asgi import Admission
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import RestApp, rest_routes
 from llamon_agent.inbound.a2a.bindings.rest.paths import place_of

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.inbound.a2a.history.reading import Reading, drop_current, read_history
+from llamon_agent.inbound.a2a.history.converter import Reading, drop_current, read_history
 
 
 def entry(role: object = "user", *parts: object, **more: object) -> dict[str, Any]:

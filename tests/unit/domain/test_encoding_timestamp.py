@@ -1,7 +1,7 @@
 import pytest
 
+from llamon_agent.domain.encoding import read_timestamp, write_timestamp
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.wire.timestamp import read_timestamp, write_timestamp
 
 NOON_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 

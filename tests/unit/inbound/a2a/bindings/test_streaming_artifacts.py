@@ -2,8 +2,8 @@ import pytest
 
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, present, trim_history
+from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, trim_history
+from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, decide_mode, present
 
 WHOLE = Artifact(artifact_id="a", parts=(Text.of("Hello"),))
 DELTA = ArtifactUpdate(seq=2, artifact_id="a", parts=(Text.of("Hel"),), append=False)

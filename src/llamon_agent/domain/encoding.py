@@ -1,10 +1,32 @@
-"""Points in time on the wire, alike in both dialects: RFC 3339 text there, milliseconds since 1970 UTC here."""
+"""Bytes and points in time as text: base64 of any spelling, and RFC 3339 for milliseconds since 1970 UTC."""
 
+import binascii
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from llamon_agent.domain.errors import BadParams
+
+_STANDARD = str.maketrans("-_", "+/")
+
+
+def read_base64(text: str) -> bytes:
+    """The bytes of base64 text: standard or URL-safe letters, padded or not.
+
+    Raises: ValueError.
+    Source: ProtoJSON, `bytes`: "Either standard or URL-safe base64 encoding with/without paddings are accepted."
+    """
+    if "-" in text or "_" in text:
+        text = text.translate(_STANDARD)
+    if not text.endswith("="):
+        text += "=" * (-len(text) % 4)
+    return binascii.a2b_base64(text, strict_mode=True)
+
+
+def write_base64(data: bytes) -> str:
+    """Bytes as standard base64, padded."""
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
+
 
 # RFC 3339 §5.6: a full date and a full time with an offset, which is less than what `fromisoformat` takes.
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)

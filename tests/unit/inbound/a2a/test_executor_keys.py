@@ -3,7 +3,7 @@ import pytest
 
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.inbound.a2a.idempotency import key_of
+from llamon_agent.inbound.a2a.executor import key_of
 
 HI = Message(message_id="m1", role=Role.USER, parts=(Text.of("hi"),), metadata={"b": 1, "a": 2})
 

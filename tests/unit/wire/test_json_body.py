@@ -1,8 +1,9 @@
 import msgspec
 import pytest
 
+from llamon_agent.domain.encoding import write_base64
 from llamon_agent.domain.errors import BadJson, BadParams
-from llamon_agent.wire.params import MAX_PARTS, check_part_count, read_base64, read_params, write_base64
+from llamon_agent.wire.json_body import MAX_PARTS, check_part_count, read_file, read_params
 
 
 class Inner(msgspec.Struct):
@@ -50,18 +51,18 @@ def test_what_no_reader_takes_is_bad_json(params: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["+/+/", "-_-_", "-/+_"])
 def test_base64_may_be_standard_or_url_safe(text: str) -> None:
-    assert read_base64(text, "raw") == b"\xfb\xff\xbf"
+    assert read_file(text, "raw") == b"\xfb\xff\xbf"
 
 
 @pytest.mark.parametrize("text", ["aGk=", "aGk"])
 def test_base64_may_be_padded_or_not(text: str) -> None:
-    assert read_base64(text, "raw") == b"hi"
+    assert read_file(text, "raw") == b"hi"
 
 
 @pytest.mark.parametrize("text", ["a", "aGk!", "aG k=", "aGk==", "=", "aGk\n", "안녕"])
 def test_bad_base64_is_refused_by_its_field(text: str) -> None:
     with pytest.raises(BadParams) as caught:
-        read_base64(text, "message.parts[0].raw")
+        read_file(text, "message.parts[0].raw")
     assert caught.value.public == "message.parts[0].raw is not valid base64."
 
 

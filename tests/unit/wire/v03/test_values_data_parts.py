@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.domain.message import Data, Metadata
-from llamon_agent.wire.v03.data_parts import data_in, data_out
+from llamon_agent.wire.v03.values import data_in, data_out
 
 MARK = {"data_part_compat": True}
 

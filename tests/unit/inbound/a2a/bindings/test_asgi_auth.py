@@ -4,7 +4,7 @@ import pytest
 
 from llamon_agent.domain.errors import Unauthenticated
 from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
-from llamon_agent.inbound.a2a.auth import Auth
+from llamon_agent.inbound.a2a.bindings.asgi import Auth
 
 AUTH = Auth({"ann": "s3cret", "bob": "비밀"})
 
