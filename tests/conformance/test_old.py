@@ -1,4 +1,4 @@
-"""What A2A 0.3 demands, over JSON-RPC and HTTP+JSON; gRPC's own tests are beside its rim."""
+"""What A2A 0.3 demands, over JSON-RPC and HTTP+JSON; gRPC's own tests are those of its binding."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -2,6 +2,9 @@
 
 from typing import ClassVar
 
+MAX_ECHO_CHARS = 64
+"""How much an error's text repeats of what a caller sent."""
+
 
 class LlamonError(Exception):
     """Every error we raise on purpose.

@@ -15,6 +15,9 @@ TEXT = "text/plain"
 JSON = "application/json"
 UNKNOWN = "application/octet-stream"
 
+MAX_CONTEXT_ID_CHARS = 512
+"""How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
+
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 Metadata = dict[str, Any]

@@ -51,10 +51,13 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, object] = {}
 
 
+MAX_SEEDED_TURNS = 10
+"""How many turns of a host's history start a conversation, the newest ones."""
+
 HISTORY_SEEDING = Extension(
     uri="https://llamon-agent.example/extensions/history-seeding/v1",
     description="Starts an empty conversation with the host's past messages, sent in metadata.history.",
-    params={"maxTurns": 10, "metadataKey": "history"},
+    params={"maxTurns": MAX_SEEDED_TURNS, "metadataKey": "history"},
 )
 """What every agent here speaks; docs/extensions/history-seeding.md is its document."""
 

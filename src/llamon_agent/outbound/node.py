@@ -30,6 +30,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, Send, interrupt
 
 from llamon_agent.domain.events import Delta, Progress
+from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS
 from llamon_agent.outbound.agent import RemoteAgent
 from llamon_agent.outbound.content import artifact_out, beside_text, is_rich, message_of, parts_of
 from llamon_agent.outbound.errors import (
@@ -54,8 +55,6 @@ _CHECKPOINT_NS = "checkpoint_ns"
 
 _CHECKPOINTER = "__pregel_checkpointer"
 """Where LangGraph tells a step what its graph keeps its state in; None where it keeps none."""
-
-_MAX_CONTEXT_CHARS = 512
 
 
 class _Conversation(TypedDict):
@@ -225,4 +224,4 @@ def context_of(config: RunnableConfig) -> str | None:
         return None
     steps = [step.partition(":")[0] for step in configurable.get(_CHECKPOINT_NS, "").split("|")[:-1]]
     name = "/".join([str(thread_id), *steps])
-    return name if len(name) <= _MAX_CONTEXT_CHARS else hashlib.sha256(name.encode()).hexdigest()
+    return name if len(name) <= MAX_CONTEXT_ID_CHARS else hashlib.sha256(name.encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""A request's JSON, read strictly and then against a schema: a proxy in front of us and we must read one body the same way.
+"""A request's JSON, read strictly and then against a schema: a proxy in front of us and we must read one body the same
+way.
 
 So what parsers are known to disagree on is refused: duplicate keys, bad UTF-8, lone surrogates, NaN and numbers out of
 range, a BOM.
@@ -44,7 +45,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """The body as a value, once it is sure that everybody reads the same in it. Raises: BadJson, BadRequest."""
+    """The body as a value, once it is sure that every reader reads the same in it. Raises: BadJson, BadRequest."""
     if len(body) > MAX_VALUES and _has_too_many_values(body):
         raise BadRequest(f"The body holds more than {MAX_VALUES} values.")
     try:
@@ -94,7 +95,7 @@ def _is_too_deep(value: object) -> bool:
 
 
 def _lost_keys(body: bytes, value: object) -> bool:
-    """Whether decoding dropped an entry; the module's docstring says how this tells."""
+    """Whether decoding dropped an entry; the module's docstring says how."""
     quotes = body.count(b'"')
     if b"\\u0022" in body:
         quotes += body.replace(b"\\\\", b"").count(b"\\u0022")  # after an escaped backslash it is no quote

@@ -1,6 +1,6 @@
 """What a caller asks, whatever its dialect: the version-free calls, and the port that a dialect implements.
 
-Past this line nobody asks which version a caller speaks. A dialect opens the params of its own methods into one of
+Past this line no code asks which version a caller speaks. A dialect opens the params of its own methods into one of
 these operations, and writes replies and events back in its own shapes.
 """
 
@@ -83,7 +83,7 @@ class Subscribe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetPushConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell a webhook about a task; one with the id of another takes its place.
+    """Post what happens to a task to a webhook; one with the id of another takes its place.
 
     Shape: an id that is empty was left to us.
     Source: A2A 1.0 §3.1.7; 0.3 §7.5.
@@ -119,7 +119,7 @@ class ListPushConfigs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletePushConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell that webhook no more; one that is not there is fine. Source: A2A 1.0 §3.1.10; 0.3 §7.8."""
+    """Delete a webhook; one that is not there is fine. Source: A2A 1.0 §3.1.10; 0.3 §7.8."""
 
     task_id: str
     config_id: str
@@ -168,13 +168,13 @@ class Dialect(Protocol):
         ...
 
     def write_event(self, event: Snapshot | Update, *, task: Task, final: bool) -> bytes:
-        """One event of a stream. `task` gives the ids; `final` says that this is the stream's last event (0.x tells
-        it).
+        """One event of a stream. `task` gives the ids; `final` says that this is the stream's last event (0.x
+        says so on the wire).
         """
         ...
 
     def write_notification(self, event: Snapshot | Update, *, task: Task) -> bytes | None:
-        """What a webhook is told of an event, None where this version has no word for it. `task` is the task as it was
+        """The body for a webhook, None where this version does not notify of the event. `task` is the task as it was
         then.
         """
         ...

@@ -1,8 +1,8 @@
 """ProtoJSON params, as A2A's two protobuf packages have them: `lf.a2a.v1` of 1.0 and `a2a.v1` of 0.3.
 
 "Parsers accept both the lowerCamelCase name and the original proto field name." Few write the latter, so a body is only
-searched for what tells the proto's names, and respelled when that is there. Serializers write one or the other
-throughout; people who write JSON by hand mix them, and a `context_id` that nobody reads is a conversation lost.
+searched for what marks the proto's names, and respelled when that is there. Serializers write one or the other
+throughout; people who write JSON by hand mix them, and a `context_id` that is not read is a conversation lost.
 """
 
 import re
@@ -28,7 +28,7 @@ ROLE_OUT: Mapping[Role, str] = {Role.USER: "ROLE_USER", Role.AGENT: "ROLE_AGENT"
 ROLE_IN: Mapping[Enum, Role] = {"ROLE_USER": Role.USER, 1: Role.USER, "ROLE_AGENT": Role.AGENT, 2: Role.AGENT}
 
 UNDERSCORE = (b"_",)
-"""Tells the proto's names in params that hold little else."""
+"""Marks the proto's names in params that hold little else."""
 
 SEND_KEYS = (
     b"message_id",
@@ -44,7 +44,7 @@ SEND_KEYS = (
     b"return_immediately",
     b"push_notification",
 )
-"""Tells the proto's names in a send, which holds much that callers fill freely: all those that a request has, in either
+"""Marks the proto's names in a send, which holds much that callers fill freely: all those that a request has, in either
 version.
 """
 
@@ -56,12 +56,12 @@ _FREE = frozenset({"metadata", "data"})
 T = TypeVar("T")
 
 
-def read_proto_params(decoder: msgspec.json.Decoder[T], params: bytes, *, tell: Sequence[bytes]) -> T:
-    """Open params in either spelling; those in the proto's names have one of `tell` in them.
+def read_proto_params(decoder: msgspec.json.Decoder[T], params: bytes, *, markers: Sequence[bytes]) -> T:
+    """Open params in either spelling; those in the proto's names have one of `markers` in them.
 
     Raises: BadParams, BadJson.
     """
-    if b"_" in params and any(name in params for name in tell):  # the former alone is what most bodies cost
+    if b"_" in params and any(name in params for name in markers):  # the former alone is what most bodies cost
         try:
             params = respell(params)
         except (msgspec.DecodeError, RecursionError) as exc:

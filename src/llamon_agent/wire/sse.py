@@ -28,7 +28,7 @@ def write_frame(seq: int | None, *pieces: bytes, name: bytes = b"") -> bytes:
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An event as it arrived: data is its data lines joined by newlines, id the last id that the stream has told."""
+    """An event as it arrived: data is its data lines joined by newlines, id the last id in the stream."""
 
     data: bytes
     id: str = ""

@@ -33,7 +33,7 @@ DECODER = msgspec.json.Decoder(Outer)
         (b'{"inner":{"name":"x"},"free":{"a` - at `$.b`":{"name":1}}}', "free[...].name is not valid."),
     ],
 )
-def test_bad_params_are_told_by_their_field(params: bytes, says: str) -> None:
+def test_the_error_for_bad_params_names_the_field(params: bytes, says: str) -> None:
     with pytest.raises(BadParams) as caught:
         read_params(DECODER, params)
     assert caught.value.public == says

@@ -33,23 +33,23 @@ def test_names_are_respelled_except_inside_what_callers_fill_freely() -> None:
 
 
 def test_params_are_read_in_either_spelling() -> None:
-    assert read_proto_params(_PARAMS, b'{"pageSize":3}', tell=UNDERSCORE).page_size == 3
-    assert read_proto_params(_PARAMS, b'{"page_size":3}', tell=UNDERSCORE).page_size == 3
+    assert read_proto_params(_PARAMS, b'{"pageSize":3}', markers=UNDERSCORE).page_size == 3
+    assert read_proto_params(_PARAMS, b'{"page_size":3}', markers=UNDERSCORE).page_size == 3
 
 
-def test_only_what_tells_makes_params_be_respelled() -> None:
-    assert read_proto_params(_PARAMS, b'{"page_size":3}', tell=SEND_KEYS).page_size == 0
+def test_only_the_markers_make_params_be_respelled() -> None:
+    assert read_proto_params(_PARAMS, b'{"page_size":3}', markers=SEND_KEYS).page_size == 0
 
 
 @pytest.mark.parametrize("params", [b'{"page_size":', b'{"page_size":' + b"[" * 100_000])
 def test_broken_json_in_the_protos_names_is_bad_json(params: bytes) -> None:
     with pytest.raises(BadJson):
-        read_proto_params(_PARAMS, params, tell=UNDERSCORE)
+        read_proto_params(_PARAMS, params, markers=UNDERSCORE)
 
 
-def test_a_bad_field_is_told_in_the_name_that_json_has_for_it() -> None:
+def test_a_bad_field_has_the_name_that_json_has_for_it() -> None:
     with pytest.raises(BadParams, match=r"^pageSize is not valid\.$"):
-        read_proto_params(_PARAMS, b'{"page_size":"x"}', tell=UNDERSCORE)
+        read_proto_params(_PARAMS, b'{"page_size":"x"}', markers=UNDERSCORE)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_required_string_is_not_empty() -> None:
         (v03.Message, v03.Part, v03.FilePart, v03.SendMessageConfiguration, v03.SendMessageRequest),
     ],
 )
-def test_each_of_the_protos_names_in_a_send_tells(schemas: tuple[type[msgspec.Struct], ...]) -> None:
+def test_each_of_the_protos_names_in_a_send_is_a_marker(schemas: tuple[type[msgspec.Struct], ...]) -> None:
     names = {field.name for schema in schemas for field in msgspec.structs.fields(schema) if "_" in field.name}
     assert names
     assert {name for name in names if not any(key in name.encode() for key in SEND_KEYS)} == set()

@@ -65,7 +65,7 @@ _LARGE_BYTES = 128 * 1024
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls, and what the transport says beside the request.
+    """The caller, and what the transport says besides the request.
 
     Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, idempotency_key the
            header of that name, each as sent; extensions are the URIs that the caller supports; base_url gives the
@@ -314,7 +314,7 @@ class Endpoint:
             include_artifacts=operation.include_artifacts,
         )
 
-    # --- webhooks, and the card for those who signed in -------------------------------------------------------------
+    # --- webhooks, and the card for authenticated callers -------------------------------------------------------------
 
     def _hooks(self) -> Webhooks:
         if self._webhooks is None:

@@ -12,7 +12,7 @@ from hashlib import sha256
 import msgspec
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.domain.message import Message, Metadata, Text, texts
+from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
 from llamon_agent.inbound.a2a.policy import Modes, check_files, check_output, objection
 from llamon_agent.runs.ports.run import RunRequest
@@ -20,9 +20,6 @@ from llamon_agent.wire.operations import SendMessage
 
 HISTORY = "history"
 """The metadata key under which a host sends the turns before this message."""
-
-MAX_CONTEXT_ID_CHARS = 512
-"""How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
 
 _MAX_KEY_CHARS = 255
 

@@ -99,7 +99,7 @@ _UNKNOWN_TO_03: Mapping[int, int] = {-32008: -32600, -32009: -32600}
 
 
 class FaultReply(msgspec.Struct, frozen=True):
-    """A request that came to nothing: what is told of it, and in whose shape.
+    """An error as its caller gets it: what it says, and in which dialect's shape.
 
     Shape: public is what we wrote, never what an exception says; details are google.rpc messages in JSON.
     """
@@ -132,13 +132,13 @@ def fault_of(error: Exception) -> Fault:
 
 
 def fault_reply(error: Exception, dialect: Dialect) -> FaultReply:
-    """An error as its caller may hear it."""
+    """An error as its caller may see it."""
     public = error.public if isinstance(error, CallerError | BackendError) else LlamonError.public
     return FaultReply(fault_of(error), public, dialect, _details(error))
 
 
 def _details(error: Exception) -> tuple[Metadata, ...]:
-    """What a program can use beside the reason. Source: google/rpc/error_details.proto (RetryInfo, BadRequest)."""
+    """What a program can use besides the reason. Source: google/rpc/error_details.proto (RetryInfo, BadRequest)."""
     match error:
         case ContextIsBusy():
             return ({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{error.retry_after_s}s"},)

@@ -4,7 +4,7 @@ A2A 1.0 §8.4.1 signs a card as ProtoJSON writes it: fields that 1.0 does not kn
 that say no more than their absence. Verifiers differ in how far they follow, so a card is signed in each form that one
 of them computes, and a verifier takes the signature that fits:
 
-- `whole`: the card as it is served, for those who canonicalize what they got;
+- `whole`: the card as it is served, for verifiers that canonicalize what they got;
 - `1.0`: what 1.0 knows of it, to the letter of the clause: required and explicitly set fields stay, even if empty;
 - `bare`: that, without anything that is empty at any depth, which is what the official SDKs of 1.0 compute.
 

@@ -1,7 +1,7 @@
-"""Verifies a card's signatures, whoever signed it.
+"""Verifies a card's signatures, by any signer.
 
 Rule: a signature says as much as what it was made over. One over the 1.0 fields alone leaves the others open, and that
-is told, as a client of 0.3 would go by just those.
+is said, as a client of 0.3 would go by just those.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

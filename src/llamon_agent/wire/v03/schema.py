@@ -33,7 +33,7 @@ class File(_Wire, frozen=True):
 
 
 class Part(_Wire, frozen=True):
-    """TextPart, FilePart or DataPart; one Struct, because the `kind` that tells them apart may be missing."""
+    """TextPart, FilePart or DataPart; one Struct, because the `kind` by which they differ may be missing."""
 
     kind: str | None = None
     type: str | None = None

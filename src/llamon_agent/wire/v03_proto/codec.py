@@ -56,7 +56,7 @@ _PUSH_NAME = re.compile(r"tasks/([^/]+)/pushNotificationConfigs/(.+)", re.DOTALL
 
 
 def _send(params: bytes, *, stream: bool) -> SendMessage:
-    wire = read_proto_params(_SEND, params, tell=SEND_KEYS)
+    wire = read_proto_params(_SEND, params, markers=SEND_KEYS)
     if (message := wire.message or wire.request) is None:
         raise BadParams("message is required.", field="message")
     configuration = wire.configuration or _NOT_SAID
@@ -89,7 +89,7 @@ def read_stream(params: bytes) -> SendMessage:
 
 def read_get(params: bytes) -> GetTask:
     """Opens a GetTaskRequest."""
-    wire = read_proto_params(_GET, params, tell=UNDERSCORE)
+    wire = read_proto_params(_GET, params, markers=UNDERSCORE)
     (task_id,) = _ids(_TASK, wire.name, "name")
     return GetTask(task_id=task_id, history_length=_history_length(wire.history_length, "historyLength"))
 
@@ -107,8 +107,8 @@ def read_subscribe(params: bytes) -> Subscribe:
 
 
 def read_set_push(params: bytes) -> SetPushConfig:
-    """Opens a CreateTaskPushNotificationConfigRequest, or the config in it beside its parent."""
-    wire = read_proto_params(_PUSH, params, tell=UNDERSCORE)
+    """Opens a CreateTaskPushNotificationConfigRequest, or the config in it besides its parent."""
+    wire = read_proto_params(_PUSH, params, markers=UNDERSCORE)
     (task_id,) = _ids(_PARENT, wire.parent, "parent")
     config = (wire.config or wire).push_notification_config
     if config is None:
@@ -125,7 +125,7 @@ def read_get_push(params: bytes) -> GetPushConfig:
 
 def read_list_push(params: bytes) -> ListPushConfigs:
     """Opens a ListTaskPushNotificationConfigRequest; a page size of 0 is an unset one."""
-    wire = read_proto_params(_PUSH_LIST, params, tell=UNDERSCORE)
+    wire = read_proto_params(_PUSH_LIST, params, markers=UNDERSCORE)
     (task_id,) = _ids(_PARENT, wire.parent, "parent")
     page_size = read_count(wire.page_size, "pageSize") or None
     return ListPushConfigs(task_id=task_id, page_size=page_size, page_token=wire.page_token or None)

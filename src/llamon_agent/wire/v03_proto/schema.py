@@ -1,6 +1,6 @@
 """The wire of A2A 0.3 as protobuf has it: the messages of package `a2a.v1` in ProtoJSON.
 
-The official clients of 0.3 speak it over HTTP+JSON, and gRPC carries the same messages in binary. Beside the JSON-RPC
+The official clients of 0.3 speak it over HTTP+JSON, and gRPC carries the same messages in binary. Besides the JSON-RPC
 objects of `schema` it has other names (`content` for parts, `fileWithBytes` for bytes), no `kind`, and names of
 resources in place of ids.
 

@@ -59,7 +59,7 @@ _NO_CONFIGURATION = schema.SendMessageConfiguration()
 
 
 def _send(params: bytes, *, stream: bool) -> SendMessage:
-    wire = read_proto_params(_SEND, params, tell=SEND_KEYS)
+    wire = read_proto_params(_SEND, params, markers=SEND_KEYS)
     if wire.message is None:
         raise BadParams("message is required.", field="message")
     configuration = wire.configuration or _NO_CONFIGURATION
@@ -88,7 +88,7 @@ def read_stream(params: bytes) -> SendMessage:
 
 def read_get(params: bytes) -> GetTask:
     """Source: A2A 1.0 §9.4.3 (GetTask)."""
-    wire = read_proto_params(_GET, params, tell=UNDERSCORE)
+    wire = read_proto_params(_GET, params, markers=UNDERSCORE)
     return GetTask(
         task_id=required(wire.id, "id"),
         history_length=read_count(wire.history_length, "historyLength"),
@@ -98,7 +98,7 @@ def read_get(params: bytes) -> GetTask:
 
 def read_list(params: bytes) -> ListTasks:
     """Source: A2A 1.0 §9.4.4 (ListTasks); pageSize is 1 to 100, 50 where unset (§3.1.4)."""
-    wire = read_proto_params(_LIST, params, tell=UNDERSCORE)
+    wire = read_proto_params(_LIST, params, markers=UNDERSCORE)
     since = wire.status_timestamp_after
     page_size = read_count(wire.page_size, "pageSize", least=1, most=_MAX_PAGE_SIZE)
     return ListTasks(
@@ -136,14 +136,14 @@ def read_subscribe(params: bytes) -> Subscribe:
 
 def read_set_push(params: bytes) -> SetPushConfig:
     """Source: A2A 1.0 §9.4.7 (CreateTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH, params, tell=UNDERSCORE)
+    wire = read_proto_params(_PUSH, params, markers=UNDERSCORE)
     task_id = required(wire.task_id, "taskId")
     return SetPushConfig(task_id=task_id, config=push_in(wire), tenant=wire.tenant or None)
 
 
 def read_get_push(params: bytes) -> GetPushConfig:
     """Source: A2A 1.0 §9.4.7 (GetTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH_ID, params, tell=UNDERSCORE)
+    wire = read_proto_params(_PUSH_ID, params, markers=UNDERSCORE)
     return GetPushConfig(
         task_id=required(wire.task_id, "taskId"), config_id=required(wire.id, "id"), tenant=wire.tenant or None
     )
@@ -151,7 +151,7 @@ def read_get_push(params: bytes) -> GetPushConfig:
 
 def read_list_push(params: bytes) -> ListPushConfigs:
     """Source: A2A 1.0 §9.4.7 (ListTaskPushNotificationConfigs); a pageSize of 0 is an unset one."""
-    wire = read_proto_params(_PUSH_LIST, params, tell=UNDERSCORE)
+    wire = read_proto_params(_PUSH_LIST, params, markers=UNDERSCORE)
     return ListPushConfigs(
         task_id=required(wire.task_id, "taskId"),
         page_size=read_count(wire.page_size, "pageSize") or None,
@@ -162,7 +162,7 @@ def read_list_push(params: bytes) -> ListPushConfigs:
 
 def read_delete_push(params: bytes) -> DeletePushConfig:
     """Source: A2A 1.0 §9.4.7 (DeleteTaskPushNotificationConfig)."""
-    wire = read_proto_params(_PUSH_ID, params, tell=UNDERSCORE)
+    wire = read_proto_params(_PUSH_ID, params, markers=UNDERSCORE)
     return DeletePushConfig(
         task_id=required(wire.task_id, "taskId"), config_id=required(wire.id, "id"), tenant=wire.tenant or None
     )
@@ -220,12 +220,12 @@ class Dialect10:
             )
         )
 
-    def write_event(self, event: Snapshot | Update, *, task: Task, final: bool) -> bytes:  # noqa: ARG002 (0.x tells it)
-        """The last event is told by the end of the stream. Source: A2A 1.0 §9.4.2."""
+    def write_event(self, event: Snapshot | Update, *, task: Task, final: bool) -> bytes:  # noqa: ARG002 (0.x sends it)
+        """The end of the stream shows which event was the last. Source: A2A 1.0 §9.4.2."""
         return encode(event_out(event, task))
 
     def write_notification(self, event: Snapshot | Update, *, task: Task) -> bytes:
-        """What a stream is told of it. Source: A2A 1.0 §4.3.3 (a StreamResponse)."""
+        """What a stream sends of it. Source: A2A 1.0 §4.3.3 (a StreamResponse)."""
         return encode(event_out(event, task))
 
     def write_push_config(self, task_id: str, config: PushConfig) -> bytes:

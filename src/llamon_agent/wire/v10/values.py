@@ -45,7 +45,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def part_in(part: schema.Part, position: int) -> Part:
-    """One part; null `data` beside another content is a serializer's way of saying nothing. Raises: BadParams."""
+    """One part; null `data` next to another content is a serializer's way of saying nothing. Raises: BadParams."""
     if part.text is not None and part.raw is None and part.url is None and part.data is msgspec.UNSET:
         # Nearly every part, ahead of a match that takes as long as the rest of reading a message.
         return Text(text=part.text, metadata=part.metadata, filename=part.filename, media_type=part.media_type)

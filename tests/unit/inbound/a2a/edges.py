@@ -1,4 +1,4 @@
-"""An edge in memory for the rim's tests: a scripted agent behind the real run service."""
+"""An edge in memory for the bindings' tests: a scripted agent behind the real run service."""
 
 import json
 from collections.abc import AsyncIterator, Sequence

@@ -154,9 +154,7 @@ async def test_a_fault_has_its_code_and_nothing_is_written(method: str, params: 
         ("no/such", None, -32601, False),
     ],
 )
-async def test_a_fault_is_told_in_the_callers_dialect(
-    method: str, version: str | None, code: int, has_data: bool
-) -> None:
+async def test_a_fault_is_in_the_callers_dialect(method: str, version: str | None, code: int, has_data: bool) -> None:
     async with edge() as it:
         error = (await it.ask(method, {}, Caller(version=version)))["error"]
     assert error["code"] == code
@@ -206,7 +204,7 @@ class BrokenRuns(RunService):
         (RecursionError("secret"), "Something went wrong.", logging.ERROR),
     ],
 )
-async def test_what_is_our_fault_is_logged_and_told_without_its_text(
+async def test_our_own_fault_is_logged_and_answered_without_its_text(
     error: Exception, public: str, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "llamon_agent")
@@ -228,7 +226,7 @@ async def test_the_callers_faults_are_not_logged(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask", "SubscribeToTask"])
-async def test_somebody_elses_task_looks_like_none(method: str) -> None:
+async def test_the_task_of_another_caller_looks_like_none(method: str) -> None:
     async with edge([Gate()]) as it:
         theirs = await it.ask(method, {"id": await it.begin(ANN)}, BOB)
         unknown = await it.ask(method, {"id": "nope"}, BOB)

@@ -8,7 +8,7 @@ from llamon_agent.inbound.a2a.executor import key_of
 HI = Message(message_id="m1", role=Role.USER, parts=(Text.of("hi"),), metadata={"b": 1, "a": 2})
 
 
-def test_nobody_asked_for_a_key() -> None:
+def test_without_a_header_or_an_option_there_is_no_key() -> None:
     assert key_of(HI, None, None, by_message_id=False) is None
 
 

@@ -94,13 +94,13 @@ def test_a_wrong_field_is_named_for_programs_too() -> None:
     }
 
 
-def test_what_an_exception_says_is_not_told() -> None:
+def test_what_an_exception_says_is_not_sent() -> None:
     response = write_fault(b"1", RuntimeError("secret"), V10)
     assert b"secret" not in response
     assert json.loads(response)["error"]["code"] == -32603
 
 
-def test_what_we_wrote_is_told() -> None:
+def test_a_fault_says_what_we_wrote() -> None:
     assert json.loads(write_fault(b"1", BadParams("id is required."), V03))["error"] == {
         "code": -32602,
         "message": "id is required.",
@@ -108,7 +108,7 @@ def test_what_we_wrote_is_told() -> None:
     assert json.loads(write_fault(b"1", Conflict(), V03))["error"]["message"] == Conflict.public
 
 
-def test_1_0_is_told_the_reason() -> None:
+def test_1_0_gets_the_reason() -> None:
     error = json.loads(write_fault(b"1", TaskNotFound(), V10))["error"]
     assert error["code"] == -32001
     assert error["data"][0]["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"

@@ -113,7 +113,7 @@ def test_a_caller_that_can_read_the_answer_may_ask(accepted: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("accepted", [("image/png",), ("text/html", "audio/*"), ("",), ("data",)])
-def test_a_caller_that_can_read_no_answer_is_told_what_there_is(accepted: tuple[str, ...]) -> None:
+def test_the_error_for_a_caller_that_can_read_no_answer_says_what_there_is(accepted: tuple[str, ...]) -> None:
     with pytest.raises(ContentTypeNotSupported, match="it gives text/plain, image/jpeg"):
         check_output(accepted, Modes(gives=("text/plain", "image/jpeg")))
 

@@ -22,7 +22,7 @@ from llamon_agent.inbound.a2a.policy import Inline, inline_of
         ("", None),
     ],
 )
-def test_an_address_tells_its_file(url: str, inline: Inline | None) -> None:
+def test_a_data_url_says_what_its_file_is(url: str, inline: Inline | None) -> None:
     assert inline_of(url, "url") == inline
 
 

@@ -85,7 +85,7 @@ async def test_the_call_may_name_the_agent_and_the_message_wins() -> None:
 
 
 @pytest.mark.parametrize("name", ["three", "nobody", "", 2, None, ["two"]])
-async def test_an_agent_that_may_not_be_chosen_is_refused_and_the_choice_is_told(name: object) -> None:
+async def test_an_agent_that_may_not_be_chosen_is_refused_and_the_choice_is_named(name: object) -> None:
     async with path() as it:
         refusal = await it.ask("message/send", message_03(metadata={"agent": name}))
     assert refusal["error"] == {
@@ -130,7 +130,7 @@ async def test_an_answer_by_the_context_alone_reaches_the_agent_that_asked() -> 
         assert it.turns() == {"one": 1, "two": 2, "three": 0}
 
 
-async def test_an_agent_that_is_gone_holds_its_tasks_and_answers_nobody() -> None:
+async def test_an_agent_that_is_gone_holds_its_tasks_and_answers_no_caller() -> None:
     async with path([DONE], [[ASK]], gone=["two"]) as it:
         task = await it.send("two", contextId="c1")
         assert (await it.send(contextId="c1"))["id"] != task["id"]

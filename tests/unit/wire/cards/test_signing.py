@@ -83,7 +83,7 @@ def test_a_key_may_be_a_jwk(alg: SigningAlgorithm) -> None:
         ("EdDSA", public_pem(private("EdDSA")), "is a public key"),
     ],
 )
-def test_a_key_that_cannot_sign_is_told_in_our_words(alg: SigningAlgorithm, text: str, told: str) -> None:
+def test_the_error_for_a_key_that_cannot_sign_is_in_our_words(alg: SigningAlgorithm, text: str, told: str) -> None:
     with pytest.raises(BadKey) as caught:
         read_key("main", alg, text)
     assert told in caught.value.public

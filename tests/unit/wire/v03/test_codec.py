@@ -129,7 +129,7 @@ def test_everything_that_a_send_can_say_is_read() -> None:
     ("configuration", "waits"),
     [(None, True), ({}, True), ({"blocking": True}, True), ({"blocking": None}, True), ({"blocking": False}, False)],
 )
-def test_a_send_waits_unless_told_not_to(configuration: Any, waits: bool) -> None:
+def test_a_send_waits_unless_it_says_not_to(configuration: Any, waits: bool) -> None:
     assert opened("message/send", {"message": LEAST, "configuration": configuration}).blocking is waits
 
 
@@ -172,7 +172,7 @@ def test_unknown_keys_are_ignored() -> None:
         ({"kind": "file", "file": {"bytes": "@"}}, "message.parts[1].file.bytes is not valid base64."),
     ],
 )
-def test_a_bad_part_is_told_by_its_place(wrong: dict[str, Any], says: str) -> None:
+def test_the_error_for_a_bad_part_names_its_position(wrong: dict[str, Any], says: str) -> None:
     assert refused("message/send", {"message": LEAST | {"parts": [TEXT, wrong]}}) == says
 
 
@@ -195,7 +195,7 @@ def test_a_bad_part_is_told_by_its_place(wrong: dict[str, Any], says: str) -> No
         (None, "params must be an object."),
     ],
 )
-def test_a_bad_send_is_told_by_its_field(params: Any, says: str) -> None:
+def test_the_error_for_a_bad_send_names_the_field(params: Any, says: str) -> None:
     assert refused("message/send", params) == says
 
 

@@ -93,23 +93,23 @@ def test_push_configurations_are_listed_all_and_deleted_by_both_ids() -> None:
         ("delete", {"id": "t1"}, "pushNotificationConfigId is required."),
     ],
 )
-def test_a_bad_push_call_is_told_by_its_field(action: str, params: Any, says: str) -> None:
+def test_the_error_for_a_bad_push_call_names_the_field(action: str, params: Any, says: str) -> None:
     assert refused(f"tasks/pushNotificationConfig/{action}", params) == says
 
 
-def test_a_bad_webhook_of_a_message_is_told_by_its_place() -> None:
+def test_the_error_for_a_bad_webhook_of_a_message_names_its_place() -> None:
     params = {"message": LEAST, "configuration": {"pushNotificationConfig": {"id": "p1"}}}
     assert refused("message/send", params) == "configuration.pushNotificationConfig.url is required."
 
 
 @pytest.mark.parametrize("update", [Snapshot(task=TASK), StatusUpdate(seq=7, status=TASK.status)])
-def test_a_webhook_is_told_the_task_at_every_status(update: Snapshot | Update) -> None:
+def test_a_webhook_is_sent_the_task_at_every_status(update: Snapshot | Update) -> None:
     """What the official SDKs of 0.3 send."""
     assert V03.notification_type == "application/json"
     assert V03.write_notification(update, task=TASK) == V03.write_task(TASK)
 
 
-def test_a_webhook_hears_nothing_of_a_piece_of_an_artifact() -> None:
+def test_a_webhook_is_sent_nothing_of_a_piece_of_an_artifact() -> None:
     update = ArtifactUpdate(seq=6, artifact_id="a1", parts=(Text.of("x"),), append=True)
     assert V03.write_notification(update, task=TASK) is None
 

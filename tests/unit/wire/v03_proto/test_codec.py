@@ -151,7 +151,7 @@ def test_a_history_length_of_zero_is_no_limit(length: Any) -> None:
         ([], None, "params must be an object."),
     ],
 )
-def test_a_bad_send_is_told_by_its_field(params: Any, field: str | None, says: str) -> None:
+def test_the_error_for_a_bad_send_names_the_field(params: Any, field: str | None, says: str) -> None:
     error = refused("SendMessage", params)
     assert (error.field, error.public) == (field, says)
 
@@ -261,7 +261,7 @@ def test_push_configurations_are_listed_by_their_parent() -> None:
         ("ListTaskPushNotificationConfig", {"parent": "tasks/t1", "pageSize": -1}, "pageSize"),
     ],
 )
-def test_a_bad_push_call_is_told_by_its_field(method: str, params: Any, field: str) -> None:
+def test_the_error_for_a_bad_push_call_names_the_field(method: str, params: Any, field: str) -> None:
     assert refused(method, params).field == field
 
 
@@ -282,14 +282,14 @@ def test_a_message_answers_a_send_and_a_stream_alike() -> None:
     assert json.loads(V03_PROTO.write_message(MESSAGE)) == {"message": LEAST}
 
 
-def test_an_event_tells_the_end() -> None:
+def test_an_event_marks_the_end() -> None:
     update = StatusUpdate(seq=7, status=TASK.status)
     ends, goes_on = (json.loads(V03_PROTO.write_event(update, task=TASK, final=final)) for final in (True, False))
     assert ends["statusUpdate"]["final"] is True
     assert "final" not in goes_on["statusUpdate"]
 
 
-def test_a_webhook_is_told_what_one_of_0_3s_json_is_told() -> None:
+def test_a_webhook_is_sent_what_one_of_0_3s_json_is_sent() -> None:
     chunk = ArtifactUpdate(seq=6, artifact_id="a1", parts=(Text.of("x"),), append=True)
     assert V03_PROTO.notification_type == V03.notification_type
     assert V03_PROTO.write_notification(Snapshot(task=TASK), task=TASK) == V03.write_task(TASK)

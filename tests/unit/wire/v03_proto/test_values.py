@@ -96,7 +96,7 @@ def test_a_role_goes_by_name_or_by_number(role: Any, is_read_as: Role) -> None:
         ({"role": 0}, "message.role must be ROLE_USER or ROLE_AGENT."),
     ],
 )
-def test_a_bad_message_is_told_by_its_field(wrong: dict[str, Any], says: str) -> None:
+def test_the_error_for_a_bad_message_names_the_field(wrong: dict[str, Any], says: str) -> None:
     assert refused(**wrong) == says
 
 
@@ -188,7 +188,7 @@ def test_a_data_part_without_data_is_an_empty_object() -> None:
         ({"file": {"fileWithBytes": "@"}}, "message.content[1].file.fileWithBytes is not valid base64."),
     ],
 )
-def test_a_bad_part_is_told_by_its_place(wrong: dict[str, Any], says: str) -> None:
+def test_the_error_for_a_bad_part_names_its_position(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(BadParams) as caught:
         received(content=[{"text": "hi"}, wrong])
     assert caught.value.public == says

@@ -123,7 +123,7 @@ def test_everything_that_a_send_can_say_is_read() -> None:
         ({"returnImmediately": True}, False),
     ],
 )
-def test_a_send_waits_unless_told_to_return(configuration: Any, waits: bool) -> None:
+def test_a_send_waits_unless_it_says_to_return(configuration: Any, waits: bool) -> None:
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
     assert opened("SendMessage", {"message": message, "configuration": configuration}).blocking is waits
 
@@ -182,7 +182,7 @@ def test_unknown_keys_are_ignored() -> None:
         (None, "params must be an object."),
     ],
 )
-def test_a_bad_send_is_told_by_its_field(params: Any, says: str) -> None:
+def test_the_error_for_a_bad_send_names_the_field(params: Any, says: str) -> None:
     assert refused("SendMessage", params) == says
 
 
@@ -226,7 +226,7 @@ def test_a_task_method_needs_an_id(method: str, params: Any) -> None:
     assert refused(method, params) in ("id is required.", "id is not valid.")
 
 
-def test_a_list_asks_for_fifty_of_anything_unless_told() -> None:
+def test_a_list_asks_for_fifty_of_anything_by_default() -> None:
     unset = {"contextId": "", "status": "TASK_STATE_UNSPECIFIED", "pageToken": "", "includeArtifacts": None}
     assert opened("ListTasks", {}) == opened("ListTasks", unset) == opened("ListTasks", {"status": 0}) == ListTasks()
     assert ListTasks().page_size == 50
@@ -269,7 +269,7 @@ def test_everything_that_a_list_can_ask_is_read() -> None:
         ({"statusTimestampAfter": "yesterday"}, "statusTimestampAfter"),
     ],
 )
-def test_a_bad_list_is_told_by_its_field(params: Any, field: str) -> None:
+def test_the_error_for_a_bad_list_names_the_field(params: Any, field: str) -> None:
     assert refused("ListTasks", params).startswith(f"{field} ")
 
 
@@ -361,7 +361,7 @@ def test_no_history_no_artifacts_and_no_metadata_are_absent_keys() -> None:
 
 
 @pytest.mark.parametrize("final", [True, False])
-def test_every_event_is_wrapped_by_its_kind_and_tells_no_end(final: bool) -> None:
+def test_every_event_is_wrapped_by_its_kind_and_marks_no_end(final: bool) -> None:
     """A2A 1.0 §3.2.3."""
     asks = TaskStatus(
         state=TaskState.INPUT_REQUIRED,

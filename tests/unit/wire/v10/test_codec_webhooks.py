@@ -80,11 +80,11 @@ def test_a_list_of_push_configurations_may_have_pages() -> None:
         ("ListTaskPushNotificationConfigs", {"taskId": "t1", "pageSize": -1}, "pageSize is not valid."),
     ],
 )
-def test_a_bad_push_call_is_told_by_its_field(method: str, params: Any, says: str) -> None:
+def test_the_error_for_a_bad_push_call_names_the_field(method: str, params: Any, says: str) -> None:
     assert refused(method, params) == says
 
 
-def test_a_bad_webhook_of_a_message_is_told_by_its_place() -> None:
+def test_the_error_for_a_bad_webhook_of_a_message_names_its_place() -> None:
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
     params = {"message": message, "configuration": {"taskPushNotificationConfig": {"id": "p1"}}}
     assert refused("SendMessage", params) == "configuration.taskPushNotificationConfig.url is required."
@@ -98,7 +98,7 @@ def test_a_bad_webhook_of_a_message_is_told_by_its_place() -> None:
         ArtifactUpdate(seq=6, artifact_id="a1", parts=(Text.of("x"),), append=True),
     ],
 )
-def test_a_webhook_is_told_what_a_stream_is_told(update: Snapshot | Update) -> None:
+def test_a_webhook_is_sent_what_a_stream_sends(update: Snapshot | Update) -> None:
     """A2A 1.0 §4.3.3."""
     assert V10.notification_type == "application/a2a+json"
     assert V10.write_notification(update, task=TASK) == V10.write_event(update, task=TASK, final=False)

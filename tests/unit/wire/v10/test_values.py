@@ -87,7 +87,7 @@ def test_a_part_is_written_as_it_is_read(wire: dict[str, Any], part: Part) -> No
 
 
 @pytest.mark.parametrize("content", [{"text": "a"}, {"raw": "aGk="}, {"url": "u"}])
-def test_null_beside_a_content_says_nothing(content: dict[str, str]) -> None:
+def test_null_next_to_a_content_says_nothing(content: dict[str, str]) -> None:
     """Serializers that write every field write null for the others, `data` included."""
     full = {"text": None, "raw": None, "url": None, "data": None, "metadata": None, "filename": None, "mediaType": None}
     assert received(parts=[full | content]) == received(parts=[content])
@@ -192,7 +192,7 @@ def test_a_webhook_is_read(wire: dict[str, Any], config: PushConfig) -> None:
         ({"url": "u", "authentication": {"credentials": "c"}}, "authentication.scheme"),
     ],
 )
-def test_a_bad_webhook_is_told_by_its_field(wire: dict[str, Any], field: str) -> None:
+def test_the_error_for_a_bad_webhook_names_the_field(wire: dict[str, Any], field: str) -> None:
     with pytest.raises(BadParams) as caught:
         push_in(msgspec.convert(wire, schema.TaskPushNotificationConfig), within="here.")
     assert (caught.value.public, caught.value.field) == (f"here.{field} is required.", f"here.{field}")

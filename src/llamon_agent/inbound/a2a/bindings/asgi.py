@@ -1,6 +1,6 @@
-"""HTTP before and behind a call, alike for every rim that speaks it: who calls, what is sent, how it is answered.
+"""HTTP around a call, the same for every binding on it: the caller, the body, the response.
 
-The order is its security: who calls, then what kind of body, then how large, and only then is anything parsed. Bare
+The order is its security: the caller, then the kind of body, then its size, and only then is anything parsed. Bare
 ASGI, because it is the hot path and because a stream must see a hang-up itself.
 """
 
@@ -45,9 +45,9 @@ _OPEN = Principal()
 
 
 class Auth:
-    """The tokens that are let in.
+    """The bearer tokens of the callers that are accepted.
 
-    Shape: tokens by principal id; none at all is an open edge, where everybody is the default principal.
+    Shape: tokens by principal id; none at all is an open edge, where every caller is the default principal.
     Raises: ValueError: a token is empty.
     """
 
@@ -61,9 +61,9 @@ class Auth:
         return not self._digests
 
     def principal(self, authorization: bytes | None) -> Principal:
-        """Who it is.
+        """The caller.
 
-        Compares digests, all of them, each in constant time: how long it takes tells neither a token, nor its length,
+        Compares digests, all of them, each in constant time: how long it takes shows neither a token, nor its length,
         nor whose it nearly was.
 
         Raises: Unauthenticated.
@@ -84,9 +84,9 @@ def _digest(token: bytes) -> bytes:
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
-    """The door of an agent's HTTP routes.
+    """What a request must pass before an agent's HTTP routes.
 
-    Shape: public_url and trusted are as in `card_site.CardSite`.
+    Shape: public_url and trusted are as in `site.CardSite`.
     """
 
     auth: Auth
@@ -96,7 +96,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     body_within_s: float = BODY_WITHIN_S
 
     def caller(self, scope: Scope, headers: Headers) -> Caller:
-        """Who calls, and what the headers and the query say. Raises: Unauthenticated."""
+        """The caller, and what the headers and the query say. Raises: Unauthenticated."""
         key = headers.get(b"idempotency-key")
         return Caller(
             principal=self.auth.principal(headers.get(b"authorization")),
@@ -131,7 +131,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def late(self) -> BadRequest:
-        """What is told of a body that was too slow."""
+        """The error of a body that was too slow."""
         return BadRequest(f"The body did not come within {self.body_within_s:g} seconds.")
 
     def _check_size(self, size_bytes: int) -> None:
@@ -154,7 +154,7 @@ def base_url_headers(*, trusted: bool) -> tuple[str, ...]:
 
 
 def read_headers(scope: Scope) -> Headers:
-    """The headers; those of one name are one, joined, so that nobody in front of us can have read another of them.
+    """The headers; those of one name are one, joined, so that a proxy in front of us cannot have read another of them.
 
     Source: RFC 9110 §5.2.
     """
@@ -189,7 +189,7 @@ def _extensions(headers: Headers) -> frozenset[str]:
 
 
 def extension_headers(headers: Headers, activated: tuple[str, ...]) -> tuple[Header, ...]:
-    """The header that tells which extensions were activated, spelled as the caller spells it; none where none were."""
+    """The header that names the activated extensions, spelled as the caller spells it; none where none are."""
     if not activated:
         return ()
     spelled = next((name for name in _EXTENSIONS if name in headers), _EXTENSIONS[0])

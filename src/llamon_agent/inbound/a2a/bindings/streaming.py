@@ -1,10 +1,10 @@
-"""One answer that is a stream: a task's updates become values in the caller's dialect; and as SSE, chunks of frames.
+"""A reply that is a stream: a task's updates become values in the caller's dialect, and with SSE chunks of frames.
 
 Rules:
 1. A batch is one chunk: several events at hand cost one write.
 2. Pings come from a task of their own; reading is never interrupted for one, so that none costs an event.
 3. Leaving, for whatever reason, ends the subscription and nothing else.
-4. What goes wrong after the first event is told as the stream's last frame.
+4. An error after the first event is the stream's last frame.
 """
 
 import asyncio
@@ -72,12 +72,12 @@ def present(update: ArtifactUpdate, mode: Artifacts, seen: Container[str] = ()) 
 
 
 def _is_from_adk(part: Part) -> bool:
-    """ADK marks the parts of its user's messages, and nobody else does."""
+    """ADK alone marks the parts of its user's messages."""
     return part.metadata is not None and "is_user_input" in part.metadata
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How one caller wants its stream told."""
+    """What one caller wants of its stream."""
 
     dialect: Dialect
     artifacts: Artifacts = Artifacts.APPEND
@@ -92,9 +92,9 @@ class SentEvent(NamedTuple):
 
 
 class Stream:
-    """What a caller hears of a task: an async iterator of batches, the last of which is a FaultReply if it broke.
+    """A task's events for one caller: an async iterator of batches, the last of which is a FaultReply if it broke.
 
-    Shape: extensions are the URIs that were activated. Whoever holds a stream reads it to its end or calls `close`.
+    Shape: extensions are the URIs that were activated. Its owner reads a stream to its end or calls `close`.
     """
 
     def __init__(self, subscription: Subscription, options: StreamOptions, extensions: tuple[str, ...] = ()) -> None:
@@ -111,8 +111,8 @@ class Stream:
         """The next events. Part of the endpoint, hence `except Exception`."""
         try:
             async for batch in self._subscription:
-                if told := self._tell(batch):
-                    return told
+                if events := self._select(batch):
+                    return events
         except Exception as exc:
             self._broke = True
             self.close()
@@ -132,22 +132,22 @@ class Stream:
         """Stop following the task; its run goes on."""
         self._subscription.close()
 
-    def _tell(self, batch: list[Snapshot | Update]) -> list[SentEvent]:
-        """A batch as this stream tells it.
+    def _select(self, batch: list[Snapshot | Update]) -> list[SentEvent]:
+        """What this stream sends of a batch.
 
         Of events that share a seq only the last one bears it as its id, so that a reader which names an id when it
         comes back has seen all there is of it.
         """
-        told: list[SentEvent] = []
+        events: list[SentEvent] = []
         for event, after in zip(batch, [*batch[1:], None], strict=True):
             body = self._write(event)
             if body is not None:
                 shared = after is not None and not isinstance(after, Snapshot) and after.seq == event.seq
-                told.append(SentEvent(None if shared else event.seq, body))
-        return told
+                events.append(SentEvent(None if shared else event.seq, body))
+        return events
 
     def _write(self, event: Snapshot | Update) -> bytes | None:
-        """An event in the caller's dialect; None where this stream does not tell it."""
+        """An event in the caller's dialect; None where this stream leaves it out."""
         task, write_event = self._subscription.task, self._options.dialect.write_event
         if isinstance(event, ArtifactUpdate):
             shown = present(event, self._options.artifacts, self._seen)
@@ -179,7 +179,7 @@ class OneEventStream:
         return self._events.pop()
 
     def close(self) -> None:
-        """Nothing of it is told any more."""
+        """Nothing of it is sent any more."""
         self._events.clear()
 
 
@@ -200,7 +200,7 @@ class Envelope(Protocol):
 
 
 class Frames:
-    """A stream as server-sent events. Whoever holds it calls `deliver` or `close`.
+    """A stream as server-sent events; its owner calls `deliver` or `close`.
 
     Units: ping_s is how long the stream may be quiet.
     """
@@ -210,7 +210,7 @@ class Frames:
         self._envelope = envelope
         self._around = envelope.around
         self._ping_s = ping_s
-        self._told = 0
+        self._sent = 0
         self._writing = False
 
     async def deliver(self, write: Write) -> None:
@@ -226,7 +226,7 @@ class Frames:
                             pass
                     await write(self._chunk(batch))
                     self._writing = False
-                    self._told += 1
+                    self._sent += 1
                 pings.cancel()
             if self._stream.is_cut_off:
                 await write(CUT_OFF)
@@ -240,9 +240,9 @@ class Frames:
     async def _ping(self, write: Write, ping_lock: asyncio.Lock) -> None:
         """Send a comment whenever an interval has passed in which nothing was sent."""
         while True:
-            told = self._told
+            sent = self._sent
             await asyncio.sleep(self._ping_s)
-            if told == self._told and not self._writing:
+            if sent == self._sent and not self._writing:
                 async with ping_lock:
                     await write(PING)
 
@@ -250,5 +250,5 @@ class Frames:
         """A batch's frames, joined."""
         if isinstance(batch, FaultReply):
             return write_frame(None, self._envelope.write_fault(batch), name=self._envelope.error_event)
-        before, behind = self._around
-        return b"".join([write_frame(seq, before, body, behind) for seq, body in batch])
+        before, after = self._around
+        return b"".join([write_frame(seq, before, body, after) for seq, body in batch])

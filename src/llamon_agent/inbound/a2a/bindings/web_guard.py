@@ -1,6 +1,19 @@
-"""What stands before all routes of an edge without a token, and refuses what may come from somebody else's web page.
+"""Refuses requests that may come from another site's web page, before all routes of an edge without a token.
 
-Before the routes, so that none of them can forget to ask. How a refusal is told is still the affair of the transport.
+Before the routes, so that none of them can forget it. Each transport still words a refusal in its own shape.
+
+Theory. A page that a person opens may send requests from that person's machine, also to what listens only there. A
+token keeps pages out, as they have none. Without one, the guard goes by what browsers say of a request and pages cannot
+forge:
+
+- `Origin` and `Sec-Fetch-Site` show that a page of another origin sends it. Every POST has the first; the second is
+  there where the edge is at a loopback address or uses TLS.
+- `Host` shows by what name the edge is called. A page may have its own name lead to the edge's address, and is then of
+  one origin with it. It cannot do so to an address, to `localhost`, or to a name that another site holds.
+
+Programs that are not browsers send neither of the first two, and only need to call the edge by a known name.
+
+Source: Fetch §3.2 (`Origin`); Fetch Metadata §2.3 (`Sec-Fetch-Site`); RFC 6761 §6.3 (`localhost`).
 """
 
 import logging
@@ -14,23 +27,9 @@ import msgspec
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope, Send
 
-from llamon_agent.domain.errors import PermissionDenied
+from llamon_agent.domain.errors import MAX_ECHO_CHARS, PermissionDenied
 from llamon_agent.inbound.a2a.bindings.asgi import read_headers, respond
 
-# MERGED-DOC: Whether a request may be the work of somebody else's web page, for an edge without a token to refuse it.
-#
-# Theory. Whoever opens a page lets it send requests from their own machine, also to what listens only there. A token
-# keeps pages out, as they have none. Without one, what browsers say of a request has to do, and pages cannot forge it:
-#
-# - `Origin` and `Sec-Fetch-Site` tell that a page of another origin sends it. Every POST has the first; the second comes
-#   along where the edge is at a loopback address or behind TLS.
-# - `Host` tells by what name the edge is called. A page may have its own name lead to the edge's address, and is then of
-#   one origin with it. It cannot do so to an address, to `localhost`, or to a name that somebody else holds.
-#
-# Programs that are no browsers send neither of the first two, and nothing is asked of them but a known name.
-#
-# Source: Fetch §3.2 (`Origin`); Fetch Metadata §2.3 (`Sec-Fetch-Site`); RFC 6761 §6.3 (`localhost`).
-#
 _AUTHORITY = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::\d{1,5})?",
     re.ASCII,
@@ -39,7 +38,6 @@ _PORTS = {"http": 80, "https": 443}
 _OWN_SITES = frozenset({"same-origin", "none"})
 """What a browser says of the edge's own pages, and of what a person has typed."""
 
-_MAX_ECHO_CHARS = 64
 
 _A_TOKEN = "set a2a.bearer_token on the edge, and send the token"
 
@@ -55,7 +53,7 @@ class KnownHosts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrowserHeaders(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells a page's request from others.
+    """The headers by which a page's request differs from others.
 
     Shape: hosts are all names that the request came to, with their ports, as the client and a trusted proxy say;
            schemes likewise. None is an absent header.
@@ -92,15 +90,15 @@ def read_browser_headers(headers: Mapping[bytes, bytes], *, scheme: str, trusted
     )
 
 
-def decide_refusal(asked: BrowserHeaders, known: KnownHosts, *, is_public: bool = False) -> PermissionDenied | None:
+def decide_refusal(seen: BrowserHeaders, known: KnownHosts, *, is_public: bool = False) -> PermissionDenied | None:
     """Why the request is refused, None if it is not. What is public any page may read, but by known names only."""
-    for host in asked.hosts:
+    for host in seen.hosts:
         if not _is_known(host, known):
             return PermissionDenied(
-                f"This edge has no token and does not know the name {host[:_MAX_ECHO_CHARS]!r} by which it is called."
+                f"This edge has no token and does not know the name {host[:MAX_ECHO_CHARS]!r} by which it is called."
                 f" If it is right, set a2a.public_url or a2a.allowed_hosts to it; or {_A_TOKEN}."
             )
-    if is_public or not _is_foreign(asked, known):
+    if is_public or not _is_foreign(seen, known):
         return None
     return PermissionDenied(
         "This comes from a web page of another origin, and this edge has no token that would keep such pages out."
@@ -109,7 +107,7 @@ def decide_refusal(asked: BrowserHeaders, known: KnownHosts, *, is_public: bool 
 
 
 def _is_known(host: str, known: KnownHosts) -> bool:
-    """Whether no page of somebody else's can be at home at this host."""
+    """Whether no page of another site can have this host."""
     found = _AUTHORITY.fullmatch(host)
     if found is None:
         return False
@@ -119,14 +117,14 @@ def _is_known(host: str, known: KnownHosts) -> bool:
     return name == "localhost" or name.endswith(".localhost") or name in known.names or _is_address(name)
 
 
-def _is_foreign(asked: BrowserHeaders, known: KnownHosts) -> bool:
+def _is_foreign(seen: BrowserHeaders, known: KnownHosts) -> bool:
     """Whether a page sends it that is not of the edge's own origin."""
-    if asked.site is not None and asked.site not in _OWN_SITES:
+    if seen.site is not None and seen.site not in _OWN_SITES:
         return True
-    if asked.origin is None:
+    if seen.origin is None:
         return False
-    own = [f"{scheme}://{host}" for scheme in asked.schemes for host in asked.hosts]
-    return _origin_of(asked.origin) not in {_origin_of(url) for url in (*own, known.public_url or "")} - {None}
+    own = [f"{scheme}://{host}" for scheme in seen.schemes for host in seen.hosts]
+    return _origin_of(seen.origin) not in {_origin_of(url) for url in (*own, known.public_url or "")} - {None}
 
 
 def _origin_of(url: str) -> tuple[str, str, int] | None:
@@ -159,7 +157,7 @@ _MAX_LOGGED_CHARS = 100
 
 @runtime_checkable
 class Refusing(Protocol):
-    """An application that tells in the shape of its transport that a request is refused."""
+    """An application that refuses a request in the shape of its transport."""
 
     async def refuse(self, error: PermissionDenied, scope: Scope, send: Send) -> None: ...
 
@@ -177,16 +175,16 @@ class WebGuard:
 
     def refusal(self, scope: Scope) -> PermissionDenied | None:
         """Why a request is refused, which is logged; None if it is not."""
-        asked = read_browser_headers(read_headers(scope), scheme=scope.get("scheme", "http"), trusted=self._trusted)
-        refusal = decide_refusal(asked, self._known)
+        seen = read_browser_headers(read_headers(scope), scheme=scope.get("scheme", "http"), trusted=self._trusted)
+        refusal = decide_refusal(seen, self._known)
         if refusal is not None and self._route(scope)[0] in self._public:
-            refusal = decide_refusal(asked, self._known, is_public=True)
+            refusal = decide_refusal(seen, self._known, is_public=True)
         if refusal is not None:
-            log_refusal(refusal, asked)
+            log_refusal(refusal, seen)
         return refusal
 
     async def refuse(self, error: PermissionDenied, scope: Scope, send: Send) -> None:
-        """Tell it in the shape of the transport, or as plain JSON where the path is no call's."""
+        """Answer in the shape of the transport, or as plain JSON where no transport has the path."""
         route, child = self._route(scope)
         app = getattr(route, "app", None)
         if isinstance(app, Refusing):
@@ -203,8 +201,8 @@ class WebGuard:
         return None, {}
 
 
-def log_refusal(refusal: PermissionDenied, asked: BrowserHeaders) -> None:
-    """One line for whoever runs the edge; a page that is refused is told to nobody else."""
-    said = {"host": ", ".join(asked.hosts), "origin": asked.origin, "sec-fetch-site": asked.site}
-    heard = ", ".join(f"{name} {value[:_MAX_LOGGED_CHARS]!r}" for name, value in said.items() if value)
-    logger.warning("refused: %s (%s)", refusal.public, heard)
+def log_refusal(refusal: PermissionDenied, seen: BrowserHeaders) -> None:
+    """One line for the edge's operator; the caller does not learn more than the refusal says."""
+    said = {"host": ", ".join(seen.hosts), "origin": seen.origin, "sec-fetch-site": seen.site}
+    values = ", ".join(f"{name} {value[:_MAX_LOGGED_CHARS]!r}" for name, value in said.items() if value)
+    logger.warning("refused: %s (%s)", refusal.public, values)

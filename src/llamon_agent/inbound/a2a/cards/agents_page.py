@@ -1,4 +1,5 @@
-"""The agents of an edge over HTTP: a list for programs, a page for people, and a clear word about an agent that is not.
+"""The agents of an edge over HTTP: a list for programs, a page for people, and a clear error for an agent that is not
+there.
 
 Public like the cards, and made of nothing but what they say. The page holds no script and asks for nothing else.
 """
@@ -11,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from llamon_agent.domain.errors import MAX_ECHO_CHARS
 from llamon_agent.inbound.a2a.bindings.asgi import base_url_headers, base_url_of, read_headers
 from llamon_agent.inbound.a2a.cards.http import PREFLIGHT
 
 LIST_PATH = "/agents"
 
 _ANY_METHOD = ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"]
-_MAX_ECHO_CHARS = 64
 
 _SHARED = {
     "access-control-allow-origin": "*",
@@ -47,7 +48,7 @@ class AgentsSite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as the list tells it. Shape: name is configured, title is the card's name, default is told of one."""
+    """An agent as listed. Shape: name is configured, title is the card's name, one is the default."""
 
     name: str
     title: str
@@ -58,7 +59,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agents_routes(site: AgentsSite) -> list[BaseRoute]:
-    """The list at /agents, and the page at /, which is plain text or JSON for whoever accepts no HTML."""
+    """The list at /agents, and the page at /, which is plain text or JSON for a client that accepts no HTML."""
 
     async def preflight(request: Request) -> Response:  # noqa: ARG001 - how Starlette calls it
         return Response(status_code=204, headers=PREFLIGHT)
@@ -87,7 +88,7 @@ def unknown_agent_route(path: str) -> BaseRoute:
 
 
 async def _unknown(request: Request) -> Response:
-    name = request.path_params["rest"].partition("/")[0][:_MAX_ECHO_CHARS]
+    name = request.path_params["rest"].partition("/")[0][:MAX_ECHO_CHARS]
     return JSONResponse({"error": f"There is no agent {name!r} here; {LIST_PATH} lists those that there are."}, 404)
 
 
@@ -112,8 +113,8 @@ def _as_json(entries: Sequence[_Entry]) -> Response:
 
 
 def _text(entries: Sequence[_Entry]) -> str:
-    told = [f"{one.title}{' (default)' if one.default else ''}\n  {one.description}\n  {one.url}\n" for one in entries]
-    return "\n".join(["Agents here, by A2A:\n", *told])
+    lines = [f"{one.title}{' (default)' if one.default else ''}\n  {one.description}\n  {one.url}\n" for one in entries]
+    return "\n".join(["Agents here, by A2A:\n", *lines])
 
 
 def _html(entries: Sequence[_Entry]) -> str:

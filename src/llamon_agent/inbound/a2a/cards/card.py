@@ -1,6 +1,6 @@
 """The agent card: a profile and the agent's addresses in, a card out, in one of three flavours.
 
-The hybrid card is a 1.0 card with 0.3's fields beside it, so that one document serves every client. Two keys need care:
+The hybrid card is a 1.0 card with 0.3's fields added, so that one document serves every client. Two keys need care:
 
 - `securitySchemes` is in both versions, with another shape: 1.0 wraps a scheme under the name of its kind, 0.3 has it
   flat with a `type`. Each ignores what it does not know, so the hybrid card has both in one object. The official SDK's
@@ -169,7 +169,7 @@ def _ways_03(interfaces: Interfaces) -> list[Json]:
 
 
 def _rest_url(interfaces: Interfaces) -> str:
-    """Clients put a path that begins with a slash behind it."""
+    """Clients append a path that begins with a slash."""
     return interfaces.url.rstrip("/")
 
 

@@ -63,8 +63,8 @@ def _card(request: Request, cards: Cards, flavour: Flavour) -> Response:
     headers = read_headers(request.scope)
     base_url = base_url_of(request.scope, headers, configured=site.public_url, trusted=site.trusted)
     card = cards.card(base_url, flavour)
-    told = {"last-modified": formatdate(site.started_s, usegmt=True), "vary": _vary(site)}
-    return _public(request, card.body, card.etag, media_type="application/json", extra=told)
+    extra = {"last-modified": formatdate(site.started_s, usegmt=True), "vary": _vary(site)}
+    return _public(request, card.body, card.etag, media_type="application/json", extra=extra)
 
 
 def _public(request: Request, body: bytes, tag: str, *, media_type: str, extra: Mapping[str, str] = {}) -> Response:

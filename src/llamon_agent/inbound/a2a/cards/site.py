@@ -1,4 +1,4 @@
-"""An agent's cards, each written once: what is asked for again and again is neither built nor signed again.
+"""An agent's cards, each written once: a card that is asked for again is neither built nor signed again.
 
 A signature of most algorithms differs each time it is made, so without that a card would have another ETag every time.
 """
@@ -46,7 +46,7 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     Shape: path takes the agent's JSON-RPC calls, and begins its paths of HTTP+JSON; public_url is the address that
            callers use, None to go by the Host header; trusted says that a proxy of ours sets X-Forwarded-*; grpc is
            None for cards without it, signer for cards that are not signed; plain is what those get at the well-known
-           place who ask for no version.
+           place to clients that ask for no version.
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
     """
 
@@ -84,7 +84,7 @@ class Cards:
 
 
 def interfaces(site: CardSite, base_url: str) -> Interfaces:
-    """Where the agent is called by those who know this server by `base_url`."""
+    """Where clients that know this server as `base_url` call the agent."""
     here = Interfaces(url=base_url + site.path)
     if site.grpc is None:
         return here

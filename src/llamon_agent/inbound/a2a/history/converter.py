@@ -5,8 +5,8 @@ that had to be skipped included; what is seeded is the newest ten turns that cou
 cannot be used takes no place from one that can.
 
 Reading is total: any value gives a reading, because a host's mistake in its history must not cost it the answer. What
-JSON decodes to is compared by exact type, so that no foreign object gets to run code of its own here. The shapes of both
-dialects are read, whichever the request came in: a host may pass on what it got from another agent.
+JSON decodes to is compared by exact type, so that no foreign object gets to run code of its own here. The shapes of
+both dialects are read, whichever the request came in: a host may pass on what it got from another agent.
 
 Cheap to import: LangChain is loaded by the first conversion.
 """
@@ -91,7 +91,7 @@ def prefill(history: object, *, current_id: str | None) -> Reading:
 def cap(reading: Reading) -> Reading:
     """Keep the newest ten turns, and log whether the host kept its promise; see the module's docstring.
 
-    Shape:  received stays what it was, so that the task can tell how many turns were left out.
+    Shape:  received stays what it was, so that the task can say how many turns were left out.
     """
     if reading.received > _MAX_PREFILL_TURNS:
         logger.warning("호스트 약속(10) 초과, 최근 10턴만 시드")

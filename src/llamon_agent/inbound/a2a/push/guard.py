@@ -1,8 +1,9 @@
 """Keeps webhooks out of networks that only the edge can see (server-side request forgery).
 
-The theory: whoever registers a webhook makes the edge send a request of their choosing, from inside. So the address is
-judged, not the name: the name is resolved here, every address that it has is judged, and the connection is opened to
-one of the addresses that were judged. A name that resolves to something else a moment later changes nothing.
+The theory: a caller that registers a webhook makes the edge send a request of the caller's choosing, from inside. So
+the address is judged, not the name: the name is resolved here, every address that it has is judged, and the connection
+is opened to one of the addresses that were judged. A name that resolves to something else a moment later changes
+nothing.
 
 Rules:
 1. Only addresses of the public internet are called, and what the configuration allows.
@@ -26,7 +27,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _INSIDE = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16")))
 """What passes for global and is not for us: protocol assignments, relays to 6to4 and documentation, which older Pythons
-do not know as such (RFC 6890, RFC 7526, RFC 9637), and the one public address by which a cloud tells its machines their
+do not know as such (RFC 6890, RFC 7526, RFC 9637), and the one public address where a cloud gives its machines their
 secrets (Azure; most others' are link-local).
 """
 

@@ -1,4 +1,4 @@
-"""What became of one attempt to tell a webhook, and what an HTTP answer means for it."""
+"""The result of one POST to a webhook, and what an HTTP answer means for it."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

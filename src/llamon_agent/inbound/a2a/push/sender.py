@@ -1,5 +1,5 @@
 """Sends to webhooks: to addresses that the guard has judged, and only so much at once: for an owner to one host, for an
-owner, and in all. So nobody's slow receivers, under however many names, keep the others' webhooks waiting.
+owner, and in all. So one caller's slow receivers, under however many names, do not keep the others' webhooks waiting.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _AT_ONCE_AT_HOST = 8
 
 
 class Sender:
-    """Tells webhooks. Every request has a connection of its own, so that what was judged is what is called.
+    """Posts to webhooks. Every request has a connection of its own, so that what was judged is what is called.
 
     Units: timeout_s is how long an attempt may take from the name's resolution to the answer's status.
     """
@@ -43,7 +43,7 @@ class Sender:
         self._rooms: WeakValueDictionary[tuple[str, str], Semaphore] = WeakValueDictionary()
 
     async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> PostResult:
-        """Try once to tell a webhook; its body is written when there is room. Raises: what `write` raises."""
+        """Post to a webhook, once; its body is written when there is room. Raises: what `write` raises."""
         config, address = push.config, read_webhook_url(push.config.url)
         at_host = self._rooms.setdefault((push.owner, address.host.removesuffix(".")), Semaphore(_AT_ONCE_AT_HOST))
         of_owner = self._rooms.setdefault((push.owner, ""), Semaphore(_AT_ONCE_OF_OWNER))
@@ -68,8 +68,8 @@ class Sender:
         )
         limits = {"timeout": {"connect": self._timeout_s / 3}}  # leaves time to try a second address
         async with self._pool.stream("POST", url, headers=headers, content=body, extensions=limits) as response:
-            told = {name.lower(): value for name, value in response.headers}
-            retry_after = told.get(b"retry-after", b"").decode("latin-1")
+            answered = {name.lower(): value for name, value in response.headers}
+            retry_after = answered.get(b"retry-after", b"").decode("latin-1")
             return outcome_of(response.status, retry_after, datetime.now(UTC))
 
 

@@ -1,4 +1,8 @@
-"""What a push configuration must look like to be kept. Pure; each refusal names its field."""
+"""What a push configuration must look like to be kept, and the parts of its URL. Each refusal names its field.
+
+The check at registration and every delivery read a URL the same way, so that nothing is checked in one spelling and
+called in another.
+"""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -9,11 +13,6 @@ import msgspec
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.push import PushConfig
 
-# MERGED-DOC: Where a webhook is, taken apart once and then used as it was judged.
-#
-# The same reading serves the check at registration and every delivery, so that nothing is checked in one spelling and
-# called in another.
-#
 MAX_URL_CHARACTERS = 2048
 
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
@@ -39,7 +38,7 @@ class WebhookUrl(msgspec.Struct, frozen=True):
 
 
 def read_webhook_url(url: str) -> WebhookUrl:
-    """Take a webhook's URL apart.
+    """Read a webhook's URL.
 
     A host that ends in a number is an IPv4 address to any resolver, however it is spelt (`127.1`, `0x7f.0.0.1`,
     `2130706433`); only the plain spelling is taken.

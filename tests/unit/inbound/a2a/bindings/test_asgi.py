@@ -47,7 +47,7 @@ def test_headers_of_one_name_cost_no_more_the_more_there_are() -> None:
         ({b"a2a-extensions": b"urn:x"}, (), ()),
     ],
 )
-def test_what_was_activated_is_told_in_the_callers_spelling(
+def test_what_was_activated_is_named_in_the_callers_spelling(
     asked: Headers, activated: tuple[str, ...], answered: tuple[tuple[bytes, bytes], ...]
 ) -> None:
     assert extension_headers(asked, activated) == answered

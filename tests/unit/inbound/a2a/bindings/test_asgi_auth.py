@@ -62,6 +62,6 @@ def test_all_tokens_are_compared_wherever_the_right_one_stands(monkeypatch: pyte
     assert len(compared) == 2
 
 
-def test_an_empty_token_lets_nobody_in_because_it_is_refused_at_the_start() -> None:
+def test_an_empty_token_is_refused_at_the_start() -> None:
     with pytest.raises(ValueError, match="empty"):
         Auth({"ann": ""})

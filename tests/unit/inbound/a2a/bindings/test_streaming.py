@@ -76,7 +76,7 @@ async def test_history_length_trims_the_first_task() -> None:
     ("artifacts", "texts"),
     [(Artifacts.APPEND, ["Hel", "lo"]), (Artifacts.WHOLE_LAST, ["Hel", "Hello"]), (Artifacts.SINGLE, ["Hello"])],
 )
-async def test_an_agents_mode_decides_how_its_artifacts_are_told(artifacts: Artifacts, texts: list[str]) -> None:
+async def test_an_agents_mode_decides_how_its_artifacts_are_sent(artifacts: Artifacts, texts: list[str]) -> None:
     async with edge(ANSWER, artifacts=artifacts) as it:
         results = await results_of(await it.open("message/stream", message_03()))
     assert [text_of(result) for result in results if result["kind"] == "artifact-update"] == texts
@@ -254,7 +254,7 @@ async def test_what_the_writer_raises_ends_the_subscription_and_comes_out() -> N
             await anext(frames._stream)
 
 
-async def test_a_reader_that_fell_behind_sees_an_id_only_when_it_has_all_of_it() -> None:
+async def test_a_reader_that_lost_events_sees_an_id_only_when_it_has_all_of_it() -> None:
     script: list[Step] = [Delta(text="x" * 2000) for _ in range(20)]
     gate = Gate()
     async with edge([*script, gate], limits=Limits(window_bytes=3000)) as it, asyncio.timeout(5):

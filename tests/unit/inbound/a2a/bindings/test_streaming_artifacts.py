@@ -19,7 +19,7 @@ WHOLE_LAST = ArtifactUpdate(seq=3, artifact_id="a", parts=WHOLE.parts, append=Fa
         (Artifacts.SINGLE, [None, WHOLE_LAST]),
     ],
 )
-def test_a_mode_decides_how_an_answer_is_told(mode: Artifacts, told: list[ArtifactUpdate | None]) -> None:
+def test_a_mode_decides_how_an_answer_is_sent(mode: Artifacts, told: list[ArtifactUpdate | None]) -> None:
     assert [present(update, mode) for update in (DELTA, LAST)] == told
 
 
@@ -46,7 +46,7 @@ def message(metadata: Metadata | None) -> Message:
 
 
 @pytest.mark.parametrize("mode", [Artifacts.APPEND, Artifacts.WHOLE_LAST, Artifacts.SINGLE])
-def test_a_configured_mode_counts_whoever_calls(mode: Artifacts) -> None:
+def test_a_configured_mode_counts_for_every_caller(mode: Artifacts) -> None:
     assert decide_mode(mode, [message({"is_user_input": True})]) is mode
 
 

@@ -63,7 +63,7 @@ def test_a_refusal_is_one_line_of_the_log_however_long_its_headers(caplog: pytes
     assert len(line) < 500
 
 
-async def test_a_refusal_is_told_as_the_transport_does() -> None:
+async def test_a_refusal_has_the_shape_of_the_transport() -> None:
     told: list[object] = []
 
     async def send(_: Message) -> None:

@@ -103,7 +103,7 @@ def test_a_request_without_a_host_is_no_browsers() -> None:
         ("", True),
     ],
 )
-def test_a_browser_tells_whether_a_page_asks_and_whose(site: str | None, refused: bool) -> None:
+def test_a_browser_shows_whether_a_page_asks_and_of_which_origin(site: str | None, refused: bool) -> None:
     assert is_refused(hosts=(HERE,), site=site) is refused
     assert is_refused(hosts=(HERE,), origin=f"http://{HERE}", site=site) is refused
     assert not is_refused(hosts=(HERE,), site=site, is_public=True)

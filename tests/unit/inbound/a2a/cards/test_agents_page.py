@@ -69,7 +69,7 @@ async def test_a_forwarded_header_that_came_twice_is_believed_as_the_nearest_pro
         ("", "text/plain"),
     ],
 )
-async def test_the_root_tells_of_the_agents_in_what_the_caller_accepts(accept: str, media_type: str) -> None:
+async def test_the_root_lists_the_agents_in_what_the_caller_accepts(accept: str, media_type: str) -> None:
     async with site() as http:
         response = await http.get("/", headers={"accept": accept})
     assert response.headers["content-type"].startswith(media_type)
@@ -90,7 +90,7 @@ async def test_the_page_shows_what_cards_say_and_runs_none_of_it() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("path", ["/a2a/nobody", "/a2a/nobody/", "/a2a/nobody/.well-known/agent-card.json"])
-async def test_an_agent_that_is_not_there_is_told_with_where_to_look(method: str, path: str) -> None:
+async def test_the_error_for_an_unknown_agent_says_where_to_look(method: str, path: str) -> None:
     async with site() as http:
         response = await http.request(method, path)
     assert response.status_code == 404

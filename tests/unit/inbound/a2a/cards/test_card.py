@@ -131,7 +131,7 @@ def test_an_open_agent_asks_for_no_security(flavour: Flavour) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_an_agent_without_skills_has_one_that_its_description_tells(flavour: Flavour) -> None:
+def test_an_agent_without_skills_has_one_from_its_description(flavour: Flavour) -> None:
     """A2A 1.0 §5.7: a required array has an element."""
     skill = {"id": "default", "name": "Demo", "description": "Answers questions.", "tags": ["default"]}
     assert card(BARE, flavour)["skills"] == [skill]
@@ -161,7 +161,7 @@ def test_every_version_has_json_rpc_first_and_1_0_comes_before_0_3() -> None:
         ("https", "https://a.example:50051"),
     ],
 )
-def test_0_3_tells_the_address_of_grpc_as_it_is_dialled_or_as_a_url(scheme: Any, url: str) -> None:
+def test_0_3_gives_the_address_of_grpc_as_it_is_dialled_or_as_a_url(scheme: Any, url: str) -> None:
     ways = card(BARE, "0.3", grpc="a.example:50051", grpc_scheme=scheme)["additionalInterfaces"]
     assert ways == [
         {"url": URL, "transport": "JSONRPC"},
@@ -170,7 +170,7 @@ def test_0_3_tells_the_address_of_grpc_as_it_is_dialled_or_as_a_url(scheme: Any,
     ]
 
 
-def test_1_0_never_tells_the_address_of_grpc_as_a_url() -> None:
+def test_1_0_never_gives_the_address_of_grpc_as_a_url() -> None:
     ways = card(BARE, "hybrid", grpc="a.example:50051", grpc_scheme="https")["supportedInterfaces"]
     assert [way["url"] for way in ways if way["protocolBinding"] == "GRPC"] == ["a.example:50051"] * 2
 
@@ -205,7 +205,7 @@ def test_a_card_promises_what_is_kept(flavour: Flavour, able: bool) -> None:
 
 
 @pytest.mark.parametrize("extended_fields", [None, ExtendedFields()])
-def test_a_card_says_whether_there_is_another_for_those_who_sign_in(extended_fields: ExtendedFields | None) -> None:
+def test_a_card_says_whether_there_is_another_for_authenticated_callers(extended_fields: ExtendedFields | None) -> None:
     profile = Profile(name="Demo", description="d", version="1", extended_fields=extended_fields)
     there = extended_fields is not None
     hybrid, new, old = (card(profile, flavour) for flavour in FLAVOURS)

@@ -54,7 +54,9 @@ async def test_the_card_is_at_both_well_known_places(under: str) -> None:
         ({}, "", False),
     ],
 )
-async def test_who_asks_for_1_0_gets_a_pure_1_0_card(headers: dict[str, str], query: str, is_pure: bool) -> None:
+async def test_a_client_that_asks_for_1_0_gets_a_pure_1_0_card(
+    headers: dict[str, str], query: str, is_pure: bool
+) -> None:
     async with site() as http:
         card = (await http.get(CURRENT + query, headers=headers)).json()
     assert ("protocolVersion" not in card) is is_pure
@@ -86,7 +88,7 @@ async def test_head_says_what_get_would() -> None:
     assert head.headers["etag"] == get.headers["etag"]
 
 
-async def test_who_says_in_several_headers_what_it_has_is_told_so() -> None:
+async def test_a_client_that_names_its_cards_in_several_headers_gets_304() -> None:
     async with site() as http:
         tag = (await http.get(CURRENT)).headers["etag"]
         response = await http.get(CURRENT, headers=[("if-none-match", '"other"'), ("if-none-match", tag)])
@@ -94,7 +96,7 @@ async def test_who_says_in_several_headers_what_it_has_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("known", ["{tag}", "W/{tag}", '"other", {tag}', "*"])
-async def test_who_has_the_card_already_is_told_so(known: str) -> None:
+async def test_a_client_that_has_the_card_gets_304(known: str) -> None:
     async with site() as http:
         tag = (await http.get(CURRENT)).headers["etag"]
         response = await http.get(CURRENT, headers={"if-none-match": known.format(tag=tag)})
@@ -102,7 +104,7 @@ async def test_who_has_the_card_already_is_told_so(known: str) -> None:
     assert response.headers["etag"] == tag
 
 
-async def test_who_has_another_card_gets_this_one() -> None:
+async def test_a_client_with_another_card_gets_this_one() -> None:
     async with site() as http:
         old = (await http.get(OLD)).headers["etag"]
         assert (await http.get(CURRENT, headers={"if-none-match": old})).status_code == 200

@@ -39,7 +39,7 @@ def test_each_address_has_a_card_of_its_own() -> None:
     assert urls == [f"{BASE}/a2a", "http://b.example/a2a", f"{BASE}/a2a"]
 
 
-def test_those_who_sign_in_are_told_more_in_their_versions_shape() -> None:
+def test_authenticated_callers_get_more_in_their_versions_shape() -> None:
     cards = Cards(SIGNED)
     public, new, old = (
         json.loads(body)

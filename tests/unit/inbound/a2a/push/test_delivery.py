@@ -93,7 +93,7 @@ def states_10(bodies: Sequence[Any]) -> list[str]:
     return said
 
 
-async def test_a_hook_of_1_0_is_told_the_task_then_every_state_and_every_whole_artifact() -> None:
+async def test_a_hook_of_1_0_is_sent_the_task_then_every_state_and_every_whole_artifact() -> None:
     picture = Artifact(artifact_id="p", parts=(Text.of("a picture"),))
     script: list[Step] = [
         Progress(text="hm"),
@@ -113,7 +113,7 @@ async def test_a_hook_of_1_0_is_told_the_task_then_every_state_and_every_whole_a
         assert told.hook.media_types == {"application/a2a+json"}
 
 
-async def test_a_hook_of_0_x_is_told_the_bare_task_at_every_state() -> None:
+async def test_a_hook_of_0_x_is_sent_the_bare_task_at_every_state() -> None:
     script: list[Step] = [Progress(text="hm"), Delta(text="Hello"), Complete()]
     async with push_event(script) as told:
         await (await told.follow(await begun(told), V03))
@@ -125,7 +125,7 @@ async def test_a_hook_of_0_x_is_told_the_bare_task_at_every_state() -> None:
         assert told.hook.media_types == {"application/json"}
 
 
-async def test_a_failure_is_told_with_its_reason_in_the_history() -> None:
+async def test_a_failure_has_its_reason_in_the_history() -> None:
     async with push_event([AgentError("out of paper")]) as told:
         await (await told.follow(await begun(told), V03))
         failed = told.hook.bodies[-1]
@@ -146,7 +146,7 @@ async def test_a_hook_follows_its_task_through_a_pause() -> None:
         ]
 
 
-async def test_each_state_is_told_as_the_task_was_then() -> None:
+async def test_each_state_is_sent_as_the_task_was_then() -> None:
     gate, hold = Gate(), Gate()
     async with push_event([ASK], [gate, Complete()], hook=Hook(gate=hold)) as told:
         run = await told.runs.submit_run(request())
@@ -172,7 +172,7 @@ async def test_what_is_not_taken_is_tried_again_in_its_place() -> None:
         assert hook.pauses == [PAUSES_S[0], 7]
 
 
-async def test_a_dead_hook_is_given_up_after_so_many_attempts_and_told_all_later(
+async def test_a_dead_hook_is_given_up_after_so_many_attempts_and_sent_all_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     attempts = 1 + len(PAUSES_S)
@@ -182,7 +182,7 @@ async def test_a_dead_hook_is_given_up_after_so_many_attempts_and_told_all_later
         assert states_10(hook.bodies) == ["task: working"] * attempts + ["task: completed"]
         assert hook.pauses == list(PAUSES_S)
         assert "artifacts" in hook.bodies[-1]["task"]
-    assert "hooks.example: a webhook was not told (HTTP 503)" in caplog.text
+    assert "hooks.example: a notification was not delivered (HTTP 503)" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -206,7 +206,7 @@ async def test_a_hook_that_never_takes_anything_ends_with_its_task() -> None:
         assert states_10(hook.bodies) == ["task: working", "task: completed"]
 
 
-async def test_what_was_told_is_written_down_to_the_end() -> None:
+async def test_what_was_sent_is_recorded_to_the_end() -> None:
     async with push_event([Progress(text="a"), Delta(text="b"), Complete()]) as told:
         run = await told.runs.submit_run(request())
         await (await told.follow(run.task))
@@ -226,7 +226,7 @@ class Noting(MemoryTaskStore):
         await super().mark_delivered(task_id, config_id, seq)
 
 
-async def test_what_was_told_while_the_task_worked_is_not_written_down() -> None:
+async def test_what_was_sent_while_the_task_worked_is_not_recorded() -> None:
     """Its number is not recorded: behind a crash the task's end might have it, and would count as told."""
     store = Noting()
     async with push_event([Progress(text="a"), Delta(text="b"), Complete()], store=store) as told:
@@ -242,7 +242,7 @@ async def test_what_was_given_up_is_written_down_too() -> None:
         assert await told.store.undelivered() == ()
 
 
-async def test_a_hook_that_is_stopped_while_it_is_told_stays_untold() -> None:
+async def test_a_hook_that_is_stopped_during_a_post_is_sent_it_later() -> None:
     hold = Gate()
     async with push_event([Complete()], hook=Hook(gate=hold)) as told:
         run = await told.runs.submit_run(request())
@@ -255,7 +255,7 @@ async def test_a_hook_that_is_stopped_while_it_is_told_stays_untold() -> None:
         assert len(await told.store.undelivered()) == 1
 
 
-async def test_a_hook_that_knows_of_the_pause_hears_only_what_follows_it() -> None:
+async def test_a_hook_that_knows_of_the_pause_is_sent_only_what_follows_it() -> None:
     store = MemoryTaskStore()
     async with push_event([ASK], store=store) as before:
         task = await paused(before.runs)
@@ -282,7 +282,7 @@ class Forgetful(MemoryTaskStore):
         raise BackendError
 
 
-async def test_a_hook_is_told_although_that_cannot_be_written_down(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_hook_is_posted_to_although_that_cannot_be_recorded(caplog: pytest.LogCaptureFixture) -> None:
     async with push_event([Complete()], store=Forgetful()) as told:
         await (await told.follow(await begun(told)))
         assert states_10(told.hook.bodies) == ["task: working", "statusUpdate: completed"]
@@ -301,10 +301,10 @@ async def test_a_store_that_is_away_ends_the_delivery_with_a_warning(caplog: pyt
         await told.store.close()
         delivery = Delivery(push, V10, runs=told.runs, store=told.store, post=told.hook.post)
         await delivery.run()
-    assert "told no more until a restart" in caplog.text
+    assert "no more notifications until a restart" in caplog.text
 
 
-async def test_a_slow_hook_of_a_talkative_agent_still_hears_the_end() -> None:
+async def test_a_slow_hook_of_a_talkative_agent_is_still_sent_the_end() -> None:
     hold = Gate()
     script: list[Step] = [*(Progress(text=f"step {number}") for number in range(50)), Complete()]
     async with push_event(script, hook=Hook(gate=hold)) as told:

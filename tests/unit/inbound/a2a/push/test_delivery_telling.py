@@ -28,18 +28,18 @@ def told(batch: list[Event], told_seq: int = 0) -> list[tuple[int, Event]]:
     return [(push_event.seq, push_event.event) for push_event in push_events(batch, told_seq)]
 
 
-def test_growing_text_is_told_once_when_it_is_whole() -> None:
+def test_growing_text_is_sent_once_when_it_is_whole() -> None:
     [(seq, event)] = told([piece(2, "Hel"), piece(3, "lo"), piece(4, "!", whole="Hello!")])
     assert isinstance(event, ArtifactUpdate)
     assert (seq, event.parts, event.append, event.last) == (4, (Text.of("Hello!"),), False, True)
 
 
-def test_the_task_and_every_status_are_told_in_order() -> None:
+def test_the_task_and_every_status_are_sent_in_order() -> None:
     batch: list[Event] = [Snapshot(task=a_task(seq=1)), status(2), piece(3, "x"), status(4, TaskState.COMPLETED)]
     assert told(batch) == [(1, batch[0]), (2, batch[1]), (4, batch[3])]
 
 
-def test_what_was_told_is_not_told_again() -> None:
+def test_what_was_sent_is_not_sent_again() -> None:
     batch: list[Event] = [Snapshot(task=a_task(seq=3)), status(3), status(4)]
     assert told(batch, 3) == [(4, batch[2])]
 

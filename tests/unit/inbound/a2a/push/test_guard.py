@@ -146,7 +146,7 @@ async def test_what_is_allowed_may_lie_inside(allow: list[str], host: str, found
         (["127.0.0.0/8"], "anything.example", "::ffff:127.0.0.1"),
     ],
 )
-async def test_what_is_beside_the_allowed_is_refused(allow: list[str], host: str, found: str) -> None:
+async def test_what_is_not_in_an_allowed_network_is_refused(allow: list[str], host: str, found: str) -> None:
     with pytest.raises(ForbiddenAddress):
         await AddressGuard(allow, Names([found])).open_to(host, 80)
 

@@ -22,7 +22,7 @@ from llamon_agent.inbound.a2a.push.webhook_url import MAX_URL_CHARACTERS, Webhoo
         ("http://a_b.hooks.example.:80/", WebhookUrl("http", "a_b.hooks.example.", 80, b"/")),
     ],
 )
-def test_a_url_is_taken_apart(url: str, address: WebhookUrl) -> None:
+def test_a_url_is_read_into_its_parts(url: str, address: WebhookUrl) -> None:
     assert read_webhook_url(url) == address
 
 

@@ -3,7 +3,7 @@
 Rules:
 1. A caller that hangs up, or whose deadline passes, ends its waiting and its stream, never the work: a call that has
    begun is carried out to its end in a task of its own, as it is over HTTP.
-2. A message is handed on as the bytes that came, so that it is not parsed before it is known who calls, and not on the
+2. A message is handed on as the bytes that came, so that it is not parsed before the caller is known, and not on the
    event loop if it is large.
 3. Nothing that an exception says reaches a caller: grpcio would send it. What can go wrong here is `Unsayable`.
 """
@@ -42,15 +42,13 @@ from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 from llamon_agent.wire.v10.codec import V10
 
 
-# MERGED-DOC: How an error is told over gRPC: a status code, our text, and google.rpc details for programs.
-#
-# Source: A2A 1.0.1 §10.6; google/rpc/status.proto (`grpc-status-details-bin`).
-#
 def status_of(failure: FaultReply, table: ErrorTable) -> grpc.Status:
-    """The status that an rpc ends with.
+    """The status that an rpc ends with: a code, our text, and google.rpc details for programs.
 
-    0.3 knows no details, but they harm nobody. What its clients read is the text: the official one looks for the name
+    0.3 knows no details, but they do no harm. What its clients read is the text: the official one looks for the name
     of the error in front of a colon, so that is how a caller of 0.3 gets it.
+
+    Source: A2A 1.0.1 §10.6; google/rpc/status.proto (`grpc-status-details-bin`).
     """
     name, _ = failure.fault.mapped(table)
     public = failure.public if failure.dialect.version == V10.version else f"{_name_03(failure)}: {failure.public}"
@@ -76,7 +74,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class GrpcBinding:
-    """The rpcs of all services. Whoever holds it calls `close`. Shape: target is asked anew for every call."""
+    """The rpcs of all services; its owner calls `close`. Shape: target is called anew for every call."""
 
     def __init__(self, target: Callable[[], GrpcTarget]) -> None:
         self._target = target
@@ -89,7 +87,7 @@ class GrpcBinding:
         )
 
     async def close(self) -> None:
-        """Give up the calls that nobody waits for any more."""
+        """Cancel the calls that no caller waits for any more."""
         calls = set(self._calls)
         for call in calls:
             call.cancel()
@@ -105,7 +103,7 @@ class GrpcBinding:
         target, headers = self._target(), read_metadata(context)
         reply = await self._carried_out(rpc, request, target, headers)
         if isinstance(reply, Result):
-            await _tell_extensions(context, headers, reply.extensions)
+            await _send_extensions(context, headers, reply.extensions)
             return await _message(rpc, reply.body, target, context)
         assert isinstance(reply, FaultReply)  # an rpc without a stream opens no operation with one
         return await context.abort_with_status(status_of(reply, target.errors))
@@ -117,16 +115,16 @@ class GrpcBinding:
             await context.abort_with_status(status_of(reply, target.errors))
         assert isinstance(reply, Stream | OneEventStream)
         try:
-            await _tell_extensions(context, headers, reply.extensions)
+            await _send_extensions(context, headers, reply.extensions)
             async for batch in reply:
-                await _tell(rpc, batch, target, context)
+                await _send(rpc, batch, target, context)
         except grpc.aio.InternalError:
             logger.debug("the reader of a stream hung up")
         finally:
             reply.close()
 
     async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
-        """What came of a call. Its caller may leave meanwhile; then nobody follows the stream that it asked for."""
+        """What came of a call. Its caller may hang up meanwhile; then the stream that it asked for is closed."""
         try:
             caller = _caller(target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
@@ -173,16 +171,16 @@ def read_metadata(context: Context) -> Headers:
 
 
 def _caller(target: GrpcTarget, headers: Headers) -> Caller:
-    """Who calls, told by metadata as HTTP tells it by headers. Raises: Unauthenticated, PermissionDenied."""
-    _keep_pages_out(target, headers)
+    """The caller, by metadata as over HTTP by headers. Raises: Unauthenticated, PermissionDenied."""
+    _check_origin(target, headers)
     caller = target.admission.caller({}, headers)
     return msgspec.structs.replace(caller, base_url=lambda: target.base_url)
 
 
-def _keep_pages_out(target: GrpcTarget, headers: Headers) -> None:
+def _check_origin(target: GrpcTarget, headers: Headers) -> None:
     """No browser speaks gRPC; what one says to a proxy that translates for it comes as metadata.
 
-    By which name it was called is not told by grpcio. A page could not use a name of its own: browsers speak HTTP/2
+    grpcio does not say by which name it was called. A page could not use a name of its own: browsers speak HTTP/2
     over TLS only, and no certificate of ours has that name.
 
     Raises: PermissionDenied.
@@ -195,23 +193,23 @@ def _keep_pages_out(target: GrpcTarget, headers: Headers) -> None:
         raise refusal
 
 
-async def _tell_extensions(context: Context, headers: Headers, activated: tuple[str, ...]) -> None:
+async def _send_extensions(context: Context, headers: Headers, activated: tuple[str, ...]) -> None:
     """Name the extensions that were activated in the metadata that goes ahead. Source: A2A 1.0 §10.3, §3.2.6."""
-    told = extension_headers(headers, activated)
-    if told:
-        await context.send_initial_metadata([(key.decode(), value.decode("latin-1")) for key, value in told])
+    named = extension_headers(headers, activated)
+    if named:
+        await context.send_initial_metadata([(key.decode(), value.decode("latin-1")) for key, value in named])
 
 
-async def _tell(rpc: Rpc, batch: Sequence[SentEvent] | FaultReply, target: GrpcTarget, context: Context) -> None:
+async def _send(rpc: Rpc, batch: Sequence[SentEvent] | FaultReply, target: GrpcTarget, context: Context) -> None:
     if isinstance(batch, FaultReply):
         await context.abort_with_status(status_of(batch, target.errors))
-    for told in batch:
-        await context.write(await _message(rpc, told.body, target, context))
+    for event in batch:
+        await context.write(await _message(rpc, event.body, target, context))
 
 
 async def _message(rpc: Rpc, body: bytes, target: GrpcTarget, context: Context) -> bytes:
     try:
         return await off_loop_if_large(len(body), partial(rpc.write, body))
     except Unsayable as exc:
-        logger.warning("an answer could not be told over gRPC", exc_info=exc)
+        logger.warning("an answer could not be sent over gRPC", exc_info=exc)
         return await context.abort_with_status(status_of(fault_reply(exc, rpc.dialect), target.errors))

@@ -26,7 +26,7 @@ _GRACE_S = 1.0
 
 
 class Tls(msgspec.Struct, frozen=True, kw_only=True):
-    """Files in PEM. Shape: with client_ca only callers whose certificate it has signed are let in."""
+    """Files in PEM. Shape: with client_ca only callers whose certificate it has signed are accepted."""
 
     certificate: Path
     key: Path
@@ -47,13 +47,13 @@ class GrpcServer:
 
     @asynccontextmanager
     async def serving(
-        self, grpc_target: Callable[[], GrpcTarget], is_ready: Callable[[], Awaitable[bool]] | None = None
+        self, target: Callable[[], GrpcTarget], is_ready: Callable[[], Awaitable[bool]] | None = None
     ) -> AsyncIterator[None]:
         """Answer calls while the context lasts; it can be entered once.
 
-        Shape: grpc_target is asked anew for every call, and is_ready for the health that is told; None: it always is.
+        Shape: target is called anew for every call, and is_ready for each health answer; None: it is always ready.
         """
-        binding = GrpcBinding(grpc_target)
+        binding = GrpcBinding(target)
         self._server.add_generic_rpc_handlers([binding.handler(service) for service in SERVICES])
         names = [service.name for service in SERVICES]
         add_HealthServicer_to_server(self._health, self._server)

@@ -1,4 +1,4 @@
-"""The two gRPC services of A2A, as the official package's stubs describe them, and the dialects that speak for them.
+"""The two gRPC services of A2A, as the official package's stubs describe them, and the dialects of their messages.
 
 What an rpc is called, takes, gives and whether it streams is read from the descriptors; nothing here lists it again.
 
@@ -20,15 +20,14 @@ from llamon_agent.wire.operations import Dialect, Operation
 from llamon_agent.wire.v03_proto.codec import V03_PROTO
 from llamon_agent.wire.v10.codec import V10
 
-# MERGED-DOC: 0.3's agent card as its protobuf has it, of its JSON.
-#
-# Source: A2A 0.3.0, `a2a.proto` (AgentCard, Security, SecurityScheme).
-#
 _NOT_IN_PROTO = ("stateTransitionHistory",)
 
 
 def proto_card_03(body: bytes) -> bytes:
-    """The ProtoJSON of a card. Schemes are wrapped by their kind, of which ours have one: HTTP."""
+    """The ProtoJSON of 0.3's card, of its JSON. Schemes are wrapped by their kind, of which ours have one: HTTP.
+
+    Source: A2A 0.3.0, `a2a.proto` (AgentCard, Security, SecurityScheme).
+    """
     card: dict[str, Any] = msgspec.json.decode(body)
     capabilities = {key: value for key, value in card["capabilities"].items() if key not in _NOT_IN_PROTO}
     changed: dict[str, Any] = {"capabilities": capabilities}

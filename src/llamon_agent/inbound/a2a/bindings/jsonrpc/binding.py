@@ -1,6 +1,7 @@
 """HTTP in front of the endpoint: JSON-RPC over POST, streams as server-sent events.
 
-Every JSON-RPC response, error or not, is HTTP 200. The other codes say that there was no call: 401, 403, 405, 408, 413.
+Every JSON-RPC response, error or not, is HTTP 200. The other codes mean that there was no call: 401, 403, 405, 408,
+413.
 """
 
 from collections.abc import Sequence
@@ -156,7 +157,7 @@ class RpcApp:
         await self._answer(headers, caller, receive, send)
 
     async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
-        """Tell that there is no call, with the error's HTTP status."""
+        """Answer with an error before there is a call, with its HTTP status."""
         caller = Caller(version=version_of(scope, read_headers(scope)))
         await respond(send, FAULTS[type(error)].http, refuse_call(error, caller).body, _JSON)
 

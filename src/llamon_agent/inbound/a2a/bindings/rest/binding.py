@@ -1,7 +1,7 @@
 """HTTP+JSON in front of the endpoint: resources and verbs below an agent's path, for A2A 1.0 and, below `v1`, for 0.3.
 
-One route takes them all, and which operation a request means is a look into tables, see `rest_paths`. Whatever goes
-wrong is told by HTTP's status and a body in the version's shape, see `rest_errors`.
+One route takes them all, and which operation a request means is a look into tables, see `paths`. An error is
+HTTP's status and a body in the version's shape, see `errors`.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,14 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import Receive, Scope, Send
 
-from llamon_agent.domain.errors import BadRequest, CallerError, ContentTypeNotSupported, Unauthenticated, UnknownMethod
+from llamon_agent.domain.errors import (
+    MAX_ECHO_CHARS,
+    BadRequest,
+    CallerError,
+    ContentTypeNotSupported,
+    Unauthenticated,
+    UnknownMethod,
+)
 from llamon_agent.inbound.a2a.bindings.asgi import (
     Admission,
     Header,
@@ -32,20 +39,20 @@ from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"
-_MAX_ECHO_CHARS = 64
 
 
 def rest_routes(
     endpoint: Performer, admission: Admission, *, path: str, table: ErrorTable = "1.0.1"
 ) -> Sequence[BaseRoute]:
-    """The HTTP+JSON operations of one agent, below `path`; other paths below it are left to the routes behind."""
+    """The HTTP+JSON operations of one agent, below `path`; other paths below it are left to the routes after it."""
     return [_RestRoute(RestApp(endpoint, admission, table=table), path)]
 
 
 class _RestRoute(BaseRoute):
-    """Takes each path that looks like one of ours, right or not, so that a wrong one is told what is wrong with it.
+    """Takes each path that looks like one of ours, right or not, so that the answer to a wrong one says what is wrong
+    with it.
 
-    An edge tries as many of these as it has agents, so a path that is somebody else's must cost nearly nothing.
+    An edge tries as many of these as it has agents, so a path of another agent must cost nearly nothing.
     """
 
     def __init__(self, app: "RestApp", path: str) -> None:
@@ -69,7 +76,7 @@ class _RestRoute(BaseRoute):
         await self.app(scope, receive, send)
 
     def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
-        """Nobody asks for the paths here by a name."""
+        """No path here has a name."""
         raise NoMatchFound(name, path_params)
 
 
@@ -82,7 +89,7 @@ def _root(scope: Scope) -> str:
 def _segments(scope: Scope, most: int) -> tuple[str, ...]:
     """The path's segments, decoded one by one, so that an encoded slash is not one that separates.
 
-    Shape: at most `most`, and where there are more, those behind them as one.
+    Shape: at most `most`, and where there are more, the rest as one.
     """
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     skipped = 1 + _root(scope).count("/")
@@ -90,7 +97,7 @@ def _segments(scope: Scope, most: int) -> tuple[str, ...]:
 
 
 class RestApp:
-    """The HTTP+JSON of one agent, an ASGI application behind its route.
+    """The HTTP+JSON of one agent, an ASGI application.
 
     Units: ping_s is how long a stream may be quiet.
     """
@@ -109,9 +116,9 @@ class RestApp:
         answering = _Answering(send, headers, place, self._table)
         operation = place.operations.get(scope["method"])
         if operation is None:
-            await answering.stray(scope["path"], place)
-        elif let_in := await self._let_in(scope, headers, receive, answering):
-            caller, body = let_in
+            await answering.unknown(scope["path"], place)
+        elif admitted := await self._admit(scope, headers, receive, answering):
+            caller, body = admitted
             request = RestRequest(
                 place=place,
                 operation=operation,
@@ -122,13 +129,13 @@ class RestApp:
             await self._answer(request, caller, answering, receive)
 
     async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
-        """Tell that there is no operation, with the error's HTTP status."""
+        """Answer with an error before there is an operation, with its HTTP status."""
         await _Answering(send, read_headers(scope), scope["path_params"]["place"], self._table).refuse(error)
 
-    async def _let_in(
+    async def _admit(
         self, scope: Scope, headers: Headers, receive: Receive, answering: "_Answering"
     ) -> tuple[Caller, bytes | None] | None:
-        """Who calls, and with what body, None for a method without one; nothing where that has been refused."""
+        """The caller and the body, None for a method without one; nothing where the request has been refused."""
         try:
             caller = self._admission.caller(scope, headers)
             if scope["method"] != "POST":
@@ -191,10 +198,10 @@ class _Answering:
         """An error of the request before it is one."""
         await self.fail(fault_reply(error, self._dialect), *extra, http=http)
 
-    async def stray(self, path: str, place: Place) -> None:
+    async def unknown(self, path: str, place: Place) -> None:
         """There is no such operation: not at this path, or not by this method."""
         if not place.operations:
-            where = f"There is no operation of A2A {place.version} at {path[:_MAX_ECHO_CHARS]!r}."
+            where = f"There is no operation of A2A {place.version} at {path[:MAX_ECHO_CHARS]!r}."
             await self.refuse(UnknownMethod(where))
             return
         allowed = ", ".join(place.operations)
@@ -203,6 +210,6 @@ class _Answering:
 
 
 def _content_type(headers: Headers, place: Place) -> bytes:
-    """1.0's own media type for whom it is; clients in general expect plain JSON. Source: A2A 1.0 §11.1."""
+    """1.0's own media type for a client that asks for it; others expect plain JSON. Source: A2A 1.0 §11.1."""
     wants_own = place.version == "1.0" and _A2A_JSON in headers.get(b"accept", b"").lower()
     return _A2A_JSON if wants_own else _JSON

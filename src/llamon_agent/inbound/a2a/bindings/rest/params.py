@@ -1,11 +1,11 @@
 """A request of HTTP+JSON becomes an operation: path, query and body together are the params of one of its methods.
 
-Which JSON 0.3 is spoken in. Its prose has the objects of the JSON schema (`kind`, `parts`, `user`), its proto file
+Which JSON a caller of 0.3 uses. Its prose has the objects of the JSON schema (`kind`, `parts`, `user`), its proto file
 those of a2a.v1 (`content`, `ROLE_USER`), and the clients of all official SDKs, and the kit, send and read the latter.
-A body tells which one its sender speaks, and the answer is in the same, if need be in the proto's spelling (see
-`rest_spelling`); a request without a telling body is answered as those clients read it, in a2a.v1's. Nothing is
-remembered of a caller. Two answers are in the schema's JSON whoever asks: the list of tasks, which the proto does not
-have, and the card.
+A body shows which one its sender uses, and the answer is in the same, if need be in the proto's spelling (see
+`Dialect03Snake`); a request whose body does not show it is answered as those clients read it, in a2a.v1's. Nothing is
+remembered of a caller. Two answers are always in the schema's JSON: the list of tasks, which the proto does not have,
+and the card.
 
 Source: A2A 1.0 §11.4, §11.5; 0.3 §7.
 """
@@ -30,19 +30,18 @@ from llamon_agent.wire.v03.codec import V03
 from llamon_agent.wire.v03_proto.codec import V03_PROTO, Dialect03Proto
 from llamon_agent.wire.v10.codec import V10
 
-# MERGED-DOC: 0.3's protobuf messages for a caller that spells their fields as the proto file does: `context_id`, not `contextId`.
-#
-# ProtoJSON's readers take both spellings, but not everybody who writes the one has such a reader: the official 0.3 kit
-# looks for `context_id` in what it is answered. Only the answer to a message is spelled so, as only its request tells
-# how. Streams are not: the readers of those that are known take both, and their events are many.
-#
-# Source: ProtoJSON (field names); the official 0.3 kit over HTTP+JSON.
-#
 _HUMP = re.compile(r"[A-Z]")
 
 
 class Dialect03Snake(Dialect03Proto):
-    """V03_PROTO, but for the spelling of what answers a message."""
+    """V03_PROTO for a caller that spells fields as the proto file does: `context_id`, not `contextId`.
+
+    ProtoJSON's readers take both spellings, but not every writer of the one has such a reader: the official 0.3 kit
+    looks for `context_id` in answers. Only the answer to a message is spelled so, as only its request shows how.
+    Streams are not: the known readers of those take both, and their events are many.
+
+    Source: ProtoJSON (field names); the official 0.3 kit over HTTP+JSON.
+    """
 
     def write_sent(self, task: Task) -> bytes:
         return _spelled(super().write_sent(task))
@@ -153,7 +152,7 @@ def _asked_10(request: RestRequest) -> ParsedRequest:
 
 
 def _params(request: RestRequest, given: Json, named: Mapping[str, str]) -> bytes:
-    """What was given, and what the path names beside it."""
+    """What was given, and what the path names besides."""
     return request.body if request.body and not named else _encode(given | dict(named))
 
 

@@ -1,6 +1,6 @@
 """What a path of HTTP+JSON names: an operation of 1.0, or below `v1` one of 0.3.
 
-Segments come percent-decoded. A verb is what stands behind the last colon of a task's segment, if it is one that we
+Segments come percent-decoded. A verb is what follows the last colon of a task's segment, if it is one that we
 know: ids may hold colons themselves.
 
 Source: A2A 1.0 §11.3 and the annotations of `a2a.proto` (tenants); 0.3 §3.5.3, §3.5.6.

@@ -115,10 +115,10 @@ async def test_an_answer_that_grpc_cannot_carry_says_so(caplog: pytest.LogCaptur
         error = await refusal(it.ask(NEW + "GetTask", request, new.Task))
     assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
     assert "cannot carry" in str(error.details())
-    assert "could not be told" in caplog.text
+    assert "could not be sent" in caplog.text
 
 
-async def test_the_events_behind_the_last_one_that_was_read_are_told() -> None:
+async def test_the_events_after_the_last_one_that_was_read_are_sent() -> None:
     gate = Gate()
     async with calling([Delta(text="Hel"), gate, Complete()]) as it:
         request = new.SubscribeToTaskRequest(id=await it.begin())
@@ -137,7 +137,7 @@ async def test_the_events_behind_the_last_one_that_was_read_are_told() -> None:
 )
 @pytest.mark.requirement("1.0/10.2-metadata")
 @pytest.mark.requirement("1.0/3.6.2-unsupported-version")
-async def test_a_version_that_is_not_spoken_is_refused_by_every_rpc(method: str, streams: bool) -> None:
+async def test_an_unknown_version_is_refused_by_every_rpc(method: str, streams: bool) -> None:
     async with calling() as it:
         metadata = (("a2a-version", "99.0"),)
         asking = (
@@ -160,7 +160,7 @@ async def test_a_version_that_is_not_spoken_is_refused_by_every_rpc(method: str,
         (OLD, "1.0", False),
     ],
 )
-async def test_a_service_speaks_its_own_version_only(service: str, version: str, is_agreed: bool) -> None:
+async def test_a_service_takes_its_own_version_only(service: str, version: str, is_agreed: bool) -> None:
     async with calling() as it:
         error = await refusal(it.ask(service + "GetTask", Empty(), Empty, (("a2a-version", version),)))
     assert (details_of(error)[0].reason == "INVALID_PARAMS") is is_agreed
@@ -172,7 +172,7 @@ async def test_a_service_speaks_its_own_version_only(service: str, version: str,
 @pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer no"),)])
 @pytest.mark.requirement("1.0/7.4-every-request")
 @pytest.mark.requirement("1.0/3.3.2-unauthenticated")
-async def test_who_has_no_token_is_refused_before_the_message_is_read(metadata: Metadata) -> None:
+async def test_a_caller_without_a_token_is_refused_before_the_message_is_read(metadata: Metadata) -> None:
     async with calling(tokens={"ann": "s3cret"}) as it:
         answer = await refusal(raw_answer(it.channel, b"\xff", metadata=metadata))
         stream = await refusal(raw_stream(it.channel, b"\xff", metadata=metadata).read())
@@ -289,7 +289,7 @@ async def test_a_deadline_on_a_blocking_send_leaves_the_run_alone() -> None:
     assert it.edge.agent.cancelled == []
 
 
-async def test_who_leaves_a_stream_leaves_the_run_alone() -> None:
+async def test_a_caller_that_leaves_a_stream_does_not_end_the_run() -> None:
     gate = Gate()
     async with calling([gate, *ANSWER]) as it:
         left = it.follow(NEW + "SendStreamingMessage", saying(), new.StreamResponse)
@@ -304,7 +304,7 @@ async def test_who_leaves_a_stream_leaves_the_run_alone() -> None:
     assert it.edge.agent.cancelled == []
 
 
-async def test_who_leaves_a_stream_ends_its_subscription() -> None:
+async def test_a_caller_that_leaves_a_stream_ends_its_subscription() -> None:
     stream = Held([SentEvent(1, b'{"task":{"id":"t"}}')])
     async with answering(stream) as (endpoint, channel):
         endpoint.gate.open()
@@ -314,7 +314,7 @@ async def test_who_leaves_a_stream_ends_its_subscription() -> None:
         await stream.closed.wait()
 
 
-async def test_nobody_follows_a_stream_whose_caller_left_before_it_began() -> None:
+async def test_a_stream_whose_caller_left_before_it_began_is_closed() -> None:
     stream = Held()
     async with answering(stream) as (endpoint, channel):
         left = raw_stream(channel, timeout=0.2)
@@ -355,7 +355,7 @@ async def test_a_failure_in_the_middle_is_the_streams_status(error: Exception, c
     assert "secret" not in str(told)
 
 
-async def test_calls_that_nobody_waits_for_end_with_the_server() -> None:
+async def test_calls_whose_callers_left_end_with_the_server() -> None:
     async with answering(Held()) as (endpoint, channel):
         left = raw_answer(channel, timeout=0.2)
         await endpoint.gate.reached()

@@ -37,7 +37,7 @@ SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERV
 # The port.
 
 
-async def test_a_free_port_is_taken_and_told() -> None:
+async def test_a_free_port_is_taken_and_reported() -> None:
     async with calling() as it:
         assert it.server.port > 0
 

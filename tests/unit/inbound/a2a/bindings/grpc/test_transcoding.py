@@ -54,7 +54,7 @@ def test_a_request_is_read_as_protobufs_own_converter_reads_it() -> None:
     assert read(request) == MessageToDict(request, use_integers_for_enums=True)
 
 
-def test_what_is_set_to_its_default_is_read_where_the_field_tells_it_from_unset() -> None:
+def test_what_is_set_to_its_default_is_read_where_the_field_has_presence() -> None:
     assert read(new.GetTaskRequest(id="t", history_length=0)) == {"id": "t", "historyLength": 0}
     assert read(new.GetTaskRequest(id="t")) == {"id": "t"}
     assert read(new.Part(text="")) == {"text": ""}
@@ -89,7 +89,7 @@ def test_a_time_that_does_not_exist_is_refused() -> None:
         (1e300, "1e300"),
     ],
 )
-def test_a_whole_number_is_read_as_an_integer_as_far_as_doubles_tell_integers_apart(number: float, shown: str) -> None:
+def test_a_whole_number_is_read_as_an_integer_as_far_as_doubles_are_exact(number: float, shown: str) -> None:
     part = new.Part(data=Value(number_value=number))
     assert read_message(new.Part, part.SerializeToString()) == b'{"data":%b}' % shown.encode()
 

@@ -37,7 +37,7 @@ def test_empty_parts_are_values() -> None:
 @pytest.mark.parametrize(
     "unknown", [b"\xf8\x7f\x01", b"\xf9\x7f" + b"x" * 8, b"\xfd\x7f" + b"x" * 4, b"\xfb\x7f\xfc\x7f"]
 )
-def test_fields_of_every_wire_type_count_where_nobody_knows_them(unknown: bytes) -> None:
+def test_unknown_fields_of_every_wire_type_count(unknown: bytes) -> None:
     assert isinstance(SEND.FromString(unknown), Message)
     assert has_more_values_than(100, SEND, unknown * 101)
     assert not has_more_values_than(200, SEND, unknown * 99)

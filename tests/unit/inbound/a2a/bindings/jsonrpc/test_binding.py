@@ -85,7 +85,7 @@ async def test_the_method_and_not_the_accept_header_decides_between_json_and_str
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
-async def test_other_methods_are_told_to_post(method: str) -> None:
+async def test_the_answer_to_other_methods_says_to_post(method: str) -> None:
     async with edge() as it, client(app_of(it)) as http:
         response = await http.request(method, "/a2a")
     assert response.status_code == 405
@@ -128,7 +128,7 @@ async def test_the_version_is_asked_for_by_header_or_else_by_query(
         ((JSON, (b"authorization", b"bearer s3cret")), 200),
     ],
 )
-async def test_who_has_no_token_is_refused_before_the_body_is_read(
+async def test_a_caller_without_a_token_is_refused_before_the_body_is_read(
     headers: tuple[tuple[bytes, bytes], ...], status: int
 ) -> None:
     async with edge() as it:

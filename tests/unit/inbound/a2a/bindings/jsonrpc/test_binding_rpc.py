@@ -15,7 +15,7 @@ ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
 
 
 @pytest.mark.parametrize(("text", "is_apart"), [("hi", False), ("hi" * 100_000, True)])
-async def test_a_large_body_is_read_apart_from_the_event_loop(
+async def test_a_large_body_is_read_off_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, text: str, is_apart: bool
 ) -> None:
     threads: list[threading.Thread] = []

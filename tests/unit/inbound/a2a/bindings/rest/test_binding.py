@@ -105,7 +105,7 @@ async def test_a_message_is_answered_with_its_task() -> None:
     assert task == again
 
 
-async def test_a_stream_tells_its_events_bare_and_with_ids() -> None:
+async def test_a_stream_sends_its_events_bare_and_with_ids() -> None:
     async with edge(ANSWER) as it, client(it) as http:
         response = await http.post("/message:stream", json=message_10(), headers={"accept": "text/event-stream"})
     told = events_in(response.content)
@@ -129,7 +129,7 @@ async def test_a_task_is_followed_by_get_and_by_post(method: str) -> None:
     assert ended.headers["content-type"] == "application/json"
 
 
-async def test_a_reader_comes_back_behind_the_event_that_it_names() -> None:
+async def test_a_reader_comes_back_after_the_event_that_it_names() -> None:
     gate = Gate()
     async with edge([Delta(text="a"), gate, Complete()]) as it, asyncio.timeout(5), asyncio.TaskGroup() as group:
         path = f"/a2a/tasks/{await it.begin()}:subscribe"
@@ -198,7 +198,7 @@ async def test_the_extended_card_is_given() -> None:
         assert (await http.get("/v1/card")).json() == ["http://edge", "0.3"]
 
 
-async def test_a_tenant_in_the_path_keeps_tasks_apart() -> None:
+async def test_a_tenant_in_the_path_separates_tasks() -> None:
     async with edge(ANSWER, policy=AgentPolicy(tenants=frozenset({"*"}))) as it, client(it) as http:
         task = (await http.post("/ac%2Fme/message:send", json=message_10())).json()["task"]
         own = await http.get(f"/ac%2Fme/tasks/{task['id']}")
@@ -212,7 +212,7 @@ async def test_a_tenant_in_the_path_keeps_tasks_apart() -> None:
 # 0.3.
 
 
-async def test_0_3_speaks_the_protos_json_to_who_sends_it() -> None:
+async def test_0_3_answers_the_protos_json_in_it() -> None:
     async with edge(ANSWER, ANSWER) as it, client(it) as http:
         task = (await http.post("/v1/message:send", json=PROTO)).json()["task"]
         read = (await http.get(f"/v1/tasks/{task['id']}")).json()
@@ -229,7 +229,7 @@ async def test_0_3_speaks_the_protos_json_to_who_sends_it() -> None:
     assert events(streamed)[-1]["statusUpdate"]["final"] is True
 
 
-async def test_0_3_speaks_the_schemas_json_to_who_sends_that() -> None:
+async def test_0_3_answers_the_schemas_json_in_it() -> None:
     async with edge(ANSWER, ANSWER) as it, client(it) as http:
         task = (await http.post("/v1/message:send", json=message_03())).json()
         streamed = await http.post("/v1/message:stream", json=message_03())
@@ -378,7 +378,7 @@ async def test_the_version_is_checked(path: str, headers: dict[str, str], status
     assert status == 200 or reason(response) == "VERSION_NOT_SUPPORTED"
 
 
-async def test_a_version_that_is_spoken_elsewhere_is_told_in_the_paths_own_shape() -> None:
+async def test_the_error_for_a_version_of_another_path_is_in_the_paths_own_shape() -> None:
     async with edge() as it, client(it) as http:
         response = await http.get("/v1/tasks/x", headers={"A2A-Version": "1.0"})
     assert (response.status_code, response.json()["type"]) == (400, "InvalidRequestError")
@@ -396,13 +396,13 @@ async def test_a_version_that_is_spoken_elsewhere_is_told_in_the_paths_own_shape
     ],
 )
 @pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS"])
-async def test_another_method_is_told_which_ones_there_are(path: str, allowed: str, method: str) -> None:
+async def test_the_answer_to_another_method_names_those_that_there_are(path: str, allowed: str, method: str) -> None:
     async with edge() as it, client(it) as http:
         response = await http.request(method, path)
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
-async def test_a_path_that_is_none_is_told_in_words() -> None:
+async def test_the_answer_to_an_unknown_path_is_in_words() -> None:
     async with edge() as it, client(it) as http:
         response = await http.get("/v1/" + "x" * 200)
     assert response.status_code == 404
@@ -410,7 +410,7 @@ async def test_a_path_that_is_none_is_told_in_words() -> None:
     assert len(response.json()["message"]) < 150
 
 
-async def test_what_does_not_look_like_ours_is_left_to_the_routes_behind() -> None:
+async def test_what_does_not_look_like_ours_is_left_to_the_routes_after() -> None:
     async with edge() as it, client(it) as http:
         response = await http.get("/weather")
         rpc = await http.get("")
@@ -433,7 +433,7 @@ async def test_a_failure_of_ours_says_nothing_of_it(caplog: pytest.LogCaptureFix
 # Who calls.
 
 
-async def test_who_has_no_token_is_refused_before_the_body_is_read() -> None:
+async def test_a_caller_without_a_token_is_refused_before_the_body_is_read() -> None:
     async with edge() as it:
         there = Exchange(app_of(it, tokens=TOKENS), b"{", path="/a2a/message:send")
         await there.run()
@@ -477,7 +477,7 @@ async def test_a_caller_that_breaks_off_is_not_answered() -> None:
 # Streams.
 
 
-async def test_who_hangs_up_ends_the_stream_and_not_the_run() -> None:
+async def test_a_reader_that_hangs_up_ends_the_stream_and_not_the_run() -> None:
     gate = Gate()
     async with edge([Delta(text="a"), gate, Complete()]) as it, asyncio.timeout(5), asyncio.TaskGroup() as group:
         there = Exchange(app_of(it), json.dumps(message_10()).encode(), path="/a2a/message:stream")

@@ -90,7 +90,7 @@ def test_every_error_is_written_in_both_versions() -> None:
             assert kind.public in json.dumps(body)
 
 
-def test_what_is_our_fault_tells_nothing_of_it() -> None:
+def test_our_own_fault_says_nothing_of_its_cause() -> None:
     for dialect in (V10, V03_PROTO):
         status, body = told(RuntimeError("secret"), dialect)
         assert status == 500

@@ -218,7 +218,7 @@ def test_a_body_is_read_as_strictly_as_json_rpcs(path: str, raw: bytes, error: t
         ("GET /v1/card", GetExtendedCard()),
     ],
 )
-def test_a_path_of_0_3_without_a_telling_body_is_an_operation_of_its_proto(line: str, expected: Operation) -> None:
+def test_a_path_of_0_3_whose_body_shows_no_json_is_an_operation_of_its_proto(line: str, expected: Operation) -> None:
     one = asked(line)
     assert one.operation == expected
     assert one.dialect is V03_PROTO
@@ -242,7 +242,7 @@ def test_the_list_of_0_3_is_the_newest_tasks_in_the_schemas_json() -> None:
     ],
 )
 @pytest.mark.parametrize(("word", "stream"), [("send", False), ("stream", True)])
-def test_a_message_of_0_3_tells_which_json_it_is_in(body: Any, dialect: object, word: str, stream: bool) -> None:
+def test_a_message_of_0_3_shows_which_json_it_is_in(body: Any, dialect: object, word: str, stream: bool) -> None:
     one = asked(f"POST /v1/message:{word}", body)
     assert one.dialect is dialect
     assert isinstance(one.operation, SendMessage)

@@ -49,5 +49,5 @@ def test_all_else_is_as_in_the_other_spelling() -> None:
     ("body", "told"),
     [(b'{"request":{"message_id":"m"}}', True), (b'{"message":{"messageId":"m"}}', False), (b"", False)],
 )
-def test_a_message_tells_by_its_id(body: bytes, told: bool) -> None:
+def test_a_message_shows_its_spelling_by_its_id(body: bytes, told: bool) -> None:
     assert is_snake(body) is told
