@@ -153,10 +153,10 @@ class FaultBoundary:
     """A context around one call: an error in it becomes a fault, and one that is ours is logged with its traceback.
 
     Shape: dialect is in whose shape a fault is written, operation what was asked; set both once they are known.
-           `fault` is there after an error.
+           `reply` is there after an error.
     """
 
-    fault: FaultReply
+    reply: FaultReply
 
     def __init__(self, agent: str, dialect: Dialect) -> None:
         self._agent = agent
@@ -171,8 +171,8 @@ class FaultBoundary:
     ) -> bool:
         if not isinstance(error, Exception):
             return False
-        self.fault = fault_reply(error, self.dialect)
-        if self.fault.fault.is_ours:
+        self.reply = fault_reply(error, self.dialect)
+        if self.reply.fault.is_ours:
             what = "no request" if self.operation is None else type(self.operation).__name__
             # A backend that is away is logged once, by itself; a line for every call that it fails would fill the log.
             level = logging.DEBUG if isinstance(error, BackendError) else logging.ERROR

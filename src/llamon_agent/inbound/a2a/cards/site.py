@@ -45,8 +45,8 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: path takes the agent's JSON-RPC calls, and begins its paths of HTTP+JSON; public_url is the address that
            callers use, None to go by the Host header; trusted says that a proxy of ours sets X-Forwarded-*; grpc is
-           None for cards without it, signer for cards that are not signed; plain is what those get at the well-known
-           place to clients that ask for no version.
+           None for cards without it, signer for cards that are not signed; plain is the card at the well-known
+           place for clients that ask for no version.
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
     """
 

@@ -32,7 +32,7 @@ class Declined(msgspec.Struct, frozen=True):
 PostResult = Accepted | TryLater | Declined
 
 
-def outcome_of(status: int, retry_after: str | None, now: datetime) -> PostResult:
+def post_result(status: int, retry_after: str | None, now: datetime) -> PostResult:
     """What an answer means. A redirect is a refusal: it could lead anywhere, and with the credentials.
 
     Source: A2A 1.0 §4.3.3 (2xx acknowledges); RFC 9110 §10.2.3 (Retry-After).

@@ -15,7 +15,7 @@ import httpx2
 
 from llamon_agent.domain.push import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.result import Declined, PostResult, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.result import Declined, PostResult, TryLater, post_result
 from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl, read_webhook_url
 
 _AT_ONCE = 64
@@ -70,7 +70,7 @@ class Sender:
         async with self._pool.stream("POST", url, headers=headers, content=body, extensions=limits) as response:
             answered = {name.lower(): value for name, value in response.headers}
             retry_after = answered.get(b"retry-after", b"").decode("latin-1")
-            return outcome_of(response.status, retry_after, datetime.now(UTC))
+            return post_result(response.status, retry_after, datetime.now(UTC))
 
 
 def headers_of(address: WebhookUrl, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:

@@ -4,24 +4,31 @@ from datetime import UTC, datetime
 
 import pytest
 
-from llamon_agent.inbound.a2a.push.result import MAX_RETRY_AFTER_S, Accepted, Declined, PostResult, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.result import (
+    MAX_RETRY_AFTER_S,
+    Accepted,
+    Declined,
+    PostResult,
+    TryLater,
+    post_result,
+)
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_a_success_is_taken(status: int) -> None:
-    assert outcome_of(status, None, NOON) == Accepted()
+    assert post_result(status, None, NOON) == Accepted()
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
 def test_what_may_pass_is_tried_later(status: int) -> None:
-    assert outcome_of(status, None, NOON) == TryLater(f"HTTP {status}")
+    assert post_result(status, None, NOON) == TryLater(f"HTTP {status}")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422])
 def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
-    assert outcome_of(status, "5", NOON) == Declined(f"HTTP {status}")
+    assert post_result(status, "5", NOON) == Declined(f"HTTP {status}")
 
 
 @pytest.mark.parametrize(
@@ -39,4 +46,4 @@ def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
 )
 def test_a_receiver_says_when_within_bounds(retry_after: str, after_s: float) -> None:
     expected: PostResult = TryLater("HTTP 503", after_s)
-    assert outcome_of(503, retry_after, NOON) == expected
+    assert post_result(503, retry_after, NOON) == expected

@@ -144,7 +144,7 @@ async def _perform(rpc: Rpc, request: bytes, endpoint: Performer, caller: Caller
         parsed = await off_loop_if_large(len(request), partial(_parse, rpc, request, caller.version))
         boundary.operation = parsed.operation
         return await endpoint.perform(parsed, caller, size_bytes=len(request))
-    return boundary.fault
+    return boundary.reply
 
 
 def _leave(call: "asyncio.Task[CallReply]") -> None:

@@ -96,8 +96,8 @@ async def answer_call(endpoint: Performer, body: bytes, caller: Caller) -> RpcRe
         return _respond(call, await endpoint.perform(request, caller, size_bytes=len(body)))
     envelope = RpcEnvelope(call.id if call else await off_loop_if_large(len(body), partial(read_id, body)))
     if call and boundary.operation and not call.is_notification and reads_errors_from_streams(call.method):
-        return RpcStream(OneEventStream(boundary.fault), envelope)
-    return RpcResponse(envelope.write_fault(boundary.fault))
+        return RpcStream(OneEventStream(boundary.reply), envelope)
+    return RpcResponse(envelope.write_fault(boundary.reply))
 
 
 def _parse(call: Call, version: str | None) -> ParsedRequest:

@@ -170,7 +170,7 @@ class RestApp:
             parsed = await off_loop_if_large(size_bytes, request.parse)
             boundary.operation = parsed.operation
             return await self._endpoint.perform(parsed, caller, size_bytes=size_bytes)
-        return boundary.fault
+        return boundary.reply
 
 
 class _Answering:

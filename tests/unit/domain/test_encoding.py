@@ -1,6 +1,6 @@
 import pytest
 
-from llamon_agent.domain.encoding import read_timestamp, write_timestamp
+from llamon_agent.domain.encoding import read_base64, read_timestamp, write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 
 NOON_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -33,3 +33,15 @@ def test_any_rfc_3339_time_is_read_and_rounded_up(text: str, at_ms: int) -> None
 def test_anything_else_is_refused_by_its_field(text: str) -> None:
     with pytest.raises(BadParams, match=r"^since "):
         read_timestamp(text, "since")
+
+
+@pytest.mark.parametrize("text", ["+/8=", "-_8=", "+/8", "-_8"])
+def test_base64_is_read_in_either_alphabet_padded_or_not(text: str) -> None:
+    assert read_base64(text) == b"\xfb\xff"
+    assert write_base64(b"\xfb\xff") == "+/8="
+
+
+@pytest.mark.parametrize("text", ["a", "+/8=x", "+ /8", "=", "\u00e9\u00e9\u00e9\u00e9"])
+def test_what_is_no_base64_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - binascii's own text differs between versions
+        read_base64(text)
