@@ -53,7 +53,9 @@ class LeaseContract:
         assert await other.take_over(now_ms=100, limit=10) == (Abandoned(task=a_task(), turn=a_turn(), attempt=2),)
         assert await other.take_over(now_ms=100, limit=10) == ()
 
-    async def test_who_let_go_is_followed_at_once(self, store: TaskStore, other: TaskStore) -> None:
+    async def test_the_runs_of_a_released_holder_can_be_taken_over_at_once(
+        self, store: TaskStore, other: TaskStore
+    ) -> None:
         await store.create(a_task(), turn=a_turn())
         await store.release_holder()
         assert abandoned_ids(await other.take_over(now_ms=0, limit=10)) == ["task-1"]
@@ -77,7 +79,7 @@ class LeaseContract:
         assert store.holder == holder
         assert await other.take_over(now_ms=4_000, limit=10) == ()
 
-    async def test_who_was_ended_hears_it_once_and_goes_on_as_somebody_else(
+    async def test_a_holder_that_was_ended_learns_it_once_and_gets_a_new_name(
         self, store: TaskStore, other: TaskStore
     ) -> None:
         before = store.holder
@@ -88,7 +90,7 @@ class LeaseContract:
         await store.create(a_task(), turn=a_turn())
         assert await other.take_over(now_ms=4_000, limit=10) == ()
 
-    async def test_who_was_taken_over_overwrites_nothing(self, store: TaskStore, other: TaskStore) -> None:
+    async def test_a_process_that_was_taken_over_overwrites_nothing(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
         await other.take_over(now_ms=100, limit=10)
         for late in (next_of(a_task()), next_of(a_task(), TaskState.COMPLETED)):
@@ -99,14 +101,14 @@ class LeaseContract:
         assert await other.get("ann", "demo", "task-1") == a_task()
         await other.save(next_of(a_task(), TaskState.COMPLETED), expect=1)
 
-    async def test_nobody_writes_into_a_living_holders_run(self, store: TaskStore, other: TaskStore) -> None:
+    async def test_no_other_process_writes_into_a_living_holders_run(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())
         with pytest.raises(Conflict):
             await other.save(next_of(a_task(), TaskState.CANCELED), expect=1)
         assert await store.get("ann", "demo", "task-1") == a_task()
 
     @pytest.mark.parametrize("state", sorted(set(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}))
-    async def test_a_settled_task_is_nobodys(self, store: TaskStore, other: TaskStore, state: TaskState) -> None:
+    async def test_a_settled_task_has_no_holder(self, store: TaskStore, other: TaskStore, state: TaskState) -> None:
         await store.create(a_task(), turn=a_turn())
         await store.save(next_of(a_task(), state), expect=1)
         await store.create(a_task("task-2", state=state), turn=a_turn("task-2"))
@@ -177,7 +179,7 @@ class LeaseContract:
             f"task-{number}" for number in range(30)
         )
 
-    async def test_of_two_that_prune_at_once_one_tells_of_the_context(self, store: TaskStore, other: TaskStore) -> None:
+    async def test_of_two_that_prune_at_once_one_reports_the_context(self, store: TaskStore, other: TaskStore) -> None:
         for number in range(40):
             await store.create(a_task(f"task-{number}", context_id=f"c{number // 2}", state=TaskState.COMPLETED))
         async with asyncio.timeout(_PATIENCE_S):

@@ -112,7 +112,7 @@ class PushStoreContract:
         assert await untold(store) == [("task-1", "b")]
 
     @pytest.mark.parametrize(("owner", "agent"), [("bob", "demo"), ("ann", "other")])
-    async def test_nobody_deletes_anothers_webhook(self, store: Store, owner: str, agent: str) -> None:
+    async def test_a_webhook_of_another_owner_is_not_deleted(self, store: Store, owner: str, agent: str) -> None:
         await keep(store, a_task(), a_push())
         await store.delete_push(owner, agent, "task-1", "push-1")
         assert await told(store) == {"push-1": 0}
@@ -125,13 +125,13 @@ class PushStoreContract:
 
     # told
 
-    async def test_what_a_webhook_was_told_never_goes_back(self, store: Store) -> None:
+    async def test_the_delivered_number_never_goes_back(self, store: Store) -> None:
         await keep(store, a_task(), a_push("a"), a_push("b"))
         for seq in (3, 2, 3, 0):
             await store.mark_delivered("task-1", "a", seq)
         assert await told(store) == {"a": 3, "b": 0}
 
-    async def test_of_many_told_at_once_the_highest_counts(self, store: Store) -> None:
+    async def test_of_many_deliveries_at_once_the_highest_number_counts(self, store: Store) -> None:
         await keep(store, a_task(), a_push())
         async with asyncio.timeout(_PATIENCE_S):
             await asyncio.gather(*(store.mark_delivered("task-1", "push-1", seq) for seq in (5, 20, 1, 19)))
@@ -143,19 +143,19 @@ class PushStoreContract:
 
     # untold
 
-    async def test_a_webhook_of_a_task_that_goes_on_is_still_to_be_told(self, store: Store) -> None:
+    async def test_a_webhook_of_a_task_that_goes_on_is_undelivered(self, store: Store) -> None:
         states = [state for state in TaskState if state not in TERMINAL]
         for state in states:
             await keep(store, a_task(state, owner=state, state=state), a_push(task_id=state, owner=state, told_seq=1))
         assert await untold(store) == [(state, "push-1") for state in sorted(states)]
 
-    async def test_of_a_task_that_has_ended_only_the_untold_are_left(self, store: Store) -> None:
+    async def test_of_a_task_that_has_ended_only_the_undelivered_are_left(self, store: Store) -> None:
         ended = a_task(state=TaskState.COMPLETED, seq=5)
         await keep(store, ended, a_push("behind", told_seq=4), a_push("new"), a_push("told", told_seq=5))
         assert await untold(store) == [("task-1", "behind"), ("task-1", "new")]
         assert await store.undelivered() == (a_push("behind", told_seq=4), a_push("new"))
 
-    async def test_a_webhook_that_was_told_the_end_is_left_alone(self, store: Store) -> None:
+    async def test_a_webhook_that_got_the_end_is_delivered(self, store: Store) -> None:
         task = a_task()
         await keep(store, task, a_push())
         await store.mark_delivered("task-1", "push-1", task.seq)
@@ -166,13 +166,13 @@ class PushStoreContract:
         await store.mark_delivered("task-1", "push-1", ended.seq)
         assert await untold(store) == []
 
-    async def test_a_webhook_that_is_set_again_is_to_be_told_again(self, store: Store) -> None:
+    async def test_a_webhook_that_is_set_again_is_undelivered_again(self, store: Store) -> None:
         await keep(store, a_task(state=TaskState.COMPLETED, seq=5), a_push())
         await store.mark_delivered("task-1", "push-1", 5)
         await store.put_push(a_push())
         assert await untold(store) == [("task-1", "push-1")]
 
-    async def test_a_webhook_of_no_task_is_never_told(self, store: Store) -> None:
+    async def test_a_webhook_without_a_task_is_never_delivered(self, store: Store) -> None:
         await store.put_push(a_push())
         assert await untold(store) == []
 

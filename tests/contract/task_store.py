@@ -221,7 +221,7 @@ class TaskStoreContract:
         assert await conflicts(writes) == 10
         assert (await store.list(MINE)).total == 21
 
-    async def test_two_hundred_writers_at_once_are_all_heard(self, store: TaskStore) -> None:
+    async def test_two_hundred_writers_at_once_all_get_an_answer(self, store: TaskStore) -> None:
         async def live(number: int) -> None:
             task = a_task(f"task-{number}", at_ms=number)
             await store.create(task)
@@ -387,7 +387,7 @@ class TaskStoreContract:
 
     # prune
 
-    async def test_what_waits_for_long_is_told_oldest_first_and_in_batches(self, store: TaskStore) -> None:
+    async def test_tasks_that_wait_for_long_come_oldest_first_and_in_batches(self, store: TaskStore) -> None:
         for at_ms, state in ((400, TaskState.INPUT_REQUIRED), (200, TaskState.AUTH_REQUIRED), (300, TaskState.WORKING)):
             await store.create(a_task(f"{state}-{at_ms}", owner=f"owner-{at_ms}", state=state, at_ms=at_ms))
         await store.create(a_task("late", state=TaskState.INPUT_REQUIRED, at_ms=500))
@@ -414,7 +414,7 @@ class TaskStoreContract:
         assert set(pruned.task_ids) == {f"task-{state}" for state in TERMINAL}
         assert {task.status.state for task in (await store.list(MINE)).tasks} == set(TaskState) - TERMINAL
 
-    async def test_a_context_is_told_once_it_has_no_task_left(self, store: TaskStore) -> None:
+    async def test_a_context_is_reported_once_it_has_no_task_left(self, store: TaskStore) -> None:
         for number, context_id in enumerate(["one", "two", "one", "two"]):
             await store.create(a_task(f"t{number}", at_ms=number, state=TaskState.FAILED, context_id=context_id))
         await store.create(a_task("paused", at_ms=0, state=TaskState.INPUT_REQUIRED, context_id="two"))
@@ -445,7 +445,7 @@ class TaskStoreContract:
         assert await store.take_over(now_ms=10, limit=10) == ()
         assert await store.renew(until_ms=11)
 
-    async def test_a_holder_is_told_what_it_holds_beside_what_it_works_on(self, store: TaskStore) -> None:
+    async def test_a_holder_gets_the_tasks_it_holds_except_those_it_works_on(self, store: TaskStore) -> None:
         await store.renew(until_ms=1)
         for name in ("a", "b", "c", "ended"):
             await store.create(a_task(name), turn=a_turn())

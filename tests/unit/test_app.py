@@ -27,7 +27,7 @@ from llamon_agent.store.sqlite.folder import TASKS_NAME
 from llamon_agent.store.sqlite.store import SqliteTaskStore
 
 
-def test_ids_are_uuids_of_version_7_that_nobody_else_has() -> None:
+def test_ids_are_unique_uuids_of_version_7() -> None:
     ids = [new_id() for _ in range(1000)]
     assert len(set(ids)) == 1000
     assert {(uuid.UUID(one).version, uuid.UUID(one).variant) for one in ids} == {(7, uuid.RFC_4122)}
@@ -39,9 +39,7 @@ def test_ids_sort_by_time() -> None:
     assert before_ms <= made_ms <= now_ms()
 
 
-def test_an_edge_that_is_off_listens_to_nobody(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_edge_that_is_off_does_not_listen(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def listen(*_address: object) -> None:
         raise AssertionError("it listens")
 
@@ -157,7 +155,7 @@ async def told_addresses(config: EdgeConfig, server: GrpcServer | None) -> list[
     ("card_url", "with_tls", "scheme"),
     [("authority", False, ""), ("authority", True, ""), ("url", False, "http://"), ("url", True, "https://")],
 )
-async def test_0_3_is_told_the_port_as_it_is_configured(
+async def test_a_card_of_0_3_writes_the_address_as_configured(
     tmp_path: Path, card_url: str, with_tls: bool, scheme: str
 ) -> None:
     tls = tls_files(Authority(), tmp_path) if with_tls else None
@@ -168,7 +166,7 @@ async def test_0_3_is_told_the_port_as_it_is_configured(
     assert await told_addresses(config, server) == [address, scheme + address]
 
 
-async def test_what_a_card_tells_is_dialled_as_it_stands_with_tls_too(tmp_path: Path) -> None:
+async def test_the_address_of_a_card_can_be_dialled_as_it_is_with_tls_too(tmp_path: Path) -> None:
     authority = Authority()
     config = config_of(card=True, tls=tls_files(authority, tmp_path))
     server = _take_grpc_port(config)

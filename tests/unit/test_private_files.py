@@ -56,7 +56,7 @@ def test_a_file_in_the_way_of_a_folder_is_an_error(tmp_path: Path, inside: str) 
 
 
 @pytest.mark.parametrize("was_there", [False, True])
-def test_a_file_is_private_and_so_is_all_that_sqlite_keeps_beside_it(tmp_path: Path, was_there: bool) -> None:
+def test_a_file_is_private_and_so_are_the_other_files_of_sqlite(tmp_path: Path, was_there: bool) -> None:
     file = tmp_path / "x.sqlite"
     if was_there:
         file.touch(0o666)
@@ -71,7 +71,7 @@ def test_a_file_is_private_and_so_is_all_that_sqlite_keeps_beside_it(tmp_path: P
         }
 
 
-def test_what_an_earlier_version_has_left_beside_a_file_is_closed_too(tmp_path: Path) -> None:
+def test_the_other_files_of_an_earlier_version_become_private_too(tmp_path: Path) -> None:
     for name in ("x.sqlite", "x.sqlite-wal", "x.sqlite-shm"):
         (tmp_path / name).touch(0o644)
     make_private_file(tmp_path / "x.sqlite")
@@ -84,7 +84,7 @@ def test_what_its_user_may_not_do_stays_so(tmp_path: Path) -> None:
     assert mode(tmp_path / "x") == 0o400
 
 
-def test_what_cannot_be_made_private_is_left_to_who_opens_it(tmp_path: Path) -> None:
+def test_an_error_of_making_a_file_private_is_ignored(tmp_path: Path) -> None:
     make_private_file(tmp_path / "no folder" / "x")
     assert list(tmp_path.iterdir()) == []
 
@@ -101,7 +101,7 @@ def test_a_lock_on_a_file_that_is_closed_to_others_is_kept(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("is_open", "bits"), [(False, 0o700), (True, 0o750), (True, 0o701)])
-def test_a_folder_that_is_open_to_others_is_told(
+def test_a_folder_that_is_open_to_others_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, is_open: bool, bits: int
 ) -> None:
     tmp_path.chmod(bits)
@@ -110,7 +110,7 @@ def test_a_folder_that_is_open_to_others_is_told(
 
 
 @pytest.mark.parametrize(("is_open", "bits"), [(False, 0o600), (False, 0o640), (True, 0o644)])
-def test_a_secret_that_everybody_can_read_is_told(
+def test_a_secret_that_everybody_can_read_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, is_open: bool, bits: int
 ) -> None:
     (tmp_path / "key").touch(bits)
@@ -121,7 +121,7 @@ def test_a_secret_that_everybody_can_read_is_told(
     )
 
 
-def test_of_what_is_not_there_nothing_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_logged_of_a_missing_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     warn_of_open_folder(tmp_path / "none")
     warn_of_open_secret(tmp_path / "none", "the signing key")
     assert caplog.messages == []

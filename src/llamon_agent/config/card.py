@@ -48,7 +48,7 @@ class ExtensionConfig(Section):
     required: bool = False
     """Whether callers must name it; calls of those that do not are refused."""
     params: JsonObject = Field(default={})
-    """What else the extension's document says that a card tells."""
+    """The parameters of the extension that the card contains."""
 
 
 class ExtendedConfig(Section):

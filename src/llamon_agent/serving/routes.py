@@ -34,7 +34,7 @@ _WAIT_BEYOND_RUN_S = 5.0
 
 
 class AgentSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The agents behind the URLs.
+    """The agents that the URLs lead to.
 
     Shape: agents come with the profiles of their cards, the default one first; defaults are the default agent and then
            those that were it earlier in this process; gone are those that are no longer served.

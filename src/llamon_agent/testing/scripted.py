@@ -21,7 +21,7 @@ from llamon_agent.runs.ports.run import NewId
 
 
 class Gate:
-    """A place in a script to wait at. Never opened, it holds the turn until somebody cancels it."""
+    """A place in a script to wait at. Never opened, it holds the turn until the turn is cancelled."""
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()

@@ -21,13 +21,13 @@ def _empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
         del sys.modules[name]
 
 
-def test_a_valid_file_is_told_with_what_it_serves(capsys: Capture) -> None:
+def test_a_valid_file_is_reported_with_its_agents(capsys: Capture) -> None:
     Path("edge.yaml").write_text("a2a: {adapter: echo}", encoding="utf-8")
     assert main(["config", "check"]) == Exit.OK
     assert capsys.readouterr().out.splitlines()[:2] == ["edge.yaml is valid.", "llamon serves echo (echo)"]
 
 
-def test_problems_are_told_a_line_each(capsys: Capture) -> None:
+def test_problems_are_reported_a_line_each(capsys: Capture) -> None:
     Path("mine.yaml").write_text("a2a:\n  listn: x\n  adapter: ecko\n", encoding="utf-8")
     assert main(["config", "check", "mine.yaml"]) == Exit.USAGE
     printed = capsys.readouterr()
@@ -38,7 +38,7 @@ def test_problems_are_told_a_line_each(capsys: Capture) -> None:
     ]
 
 
-def test_json_tells_problems_to_programs(capsys: Capture) -> None:
+def test_problems_are_also_written_as_json(capsys: Capture) -> None:
     Path("mine.yaml").write_text("a2a: {adapter: ecko}", encoding="utf-8")
     assert main(["config", "check", "mine.yaml", "--json"]) == Exit.USAGE
     told = json.loads(capsys.readouterr().out)
@@ -49,7 +49,7 @@ def test_json_tells_problems_to_programs(capsys: Capture) -> None:
     }
 
 
-def test_json_tells_the_whole_configuration_without_its_secrets(
+def test_the_whole_configuration_is_written_as_json_without_its_secrets(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LLAMON_A2A__BEARER_TOKEN", "s3cret")

@@ -98,7 +98,7 @@ def test_a_target_takes_the_place_of_the_files_and_leaves_the_rest(serve: Serve)
     assert (spec.profile.name, spec.profile.version, config.a2a.path) == ("One", "3", "/x")
 
 
-def test_nothing_to_serve_is_told_with_the_remedy(
+def test_nothing_to_serve_is_reported_with_the_remedy(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -159,7 +159,7 @@ def test_the_banner_names_an_address_that_works(a2a: dict[str, str], origin: str
         ({"listen": "localhost:80"}, False),
     ],
 )
-def test_an_open_door_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
+def test_an_edge_that_anyone_may_call_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
     lines = "\n".join(told(configured(**a2a)))
     assert ("a2a.bearer_token" in lines) is warned
     assert "s3cret" not in lines

@@ -116,7 +116,7 @@ def test_a_list_is_narrowed(folder: Path, capsys: Capture, flags: list[str], fou
     assert [one["id"] for one in json.loads(capsys.readouterr().out)] == found
 
 
-def test_programs_are_told_a_task_by_its_names(folder: Path, capsys: Capture) -> None:
+def test_a_list_as_json_names_every_field(folder: Path, capsys: Capture) -> None:
     keep(folder, some()[1])
     assert main(["tasks", "list", "--json"]) == Exit.OK
     assert json.loads(capsys.readouterr().out) == [
@@ -138,7 +138,7 @@ def test_a_list_that_was_cut_says_so(folder: Path, capsys: Capture) -> None:
     assert "1 more" in capsys.readouterr().err
 
 
-def test_an_edge_that_runs_keeps_nobody_from_looking(folder: Path, capsys: Capture) -> None:
+def test_a_running_edge_does_not_prevent_reading(folder: Path, capsys: Capture) -> None:
     keep(folder, *some())
     with own_folder(folder):
         assert main(["tasks", "list", "--json"]) == Exit.OK
@@ -159,7 +159,7 @@ def test_the_configuration_says_where_the_tasks_are(tmp_path: Path, capsys: Capt
     assert len(json.loads(capsys.readouterr().out)) == 3
 
 
-def test_a_folder_without_tasks_is_told_and_not_made(folder: Path, capsys: Capture) -> None:
+def test_a_missing_store_is_reported_and_not_made(folder: Path, capsys: Capture) -> None:
     for command in (["list"], ["show", "t"], ["export"], ["cancel", "t"], ["prune", "--older-than", "1d"]):
         assert main(["tasks", *command]) == Exit.USAGE
         assert "There is no task store at data/tasks.sqlite" in capsys.readouterr().err
@@ -202,7 +202,7 @@ def test_a_task_is_printed_as_it_is_stored_or_as_a2a_writes_it(folder: Path, cap
     assert json.loads(capsys.readouterr().out)["contextId"] == "c"
 
 
-def test_a_task_that_is_not_there_is_told(folder: Path, capsys: Capture) -> None:
+def test_a_missing_task_is_reported(folder: Path, capsys: Capture) -> None:
     keep(folder, told())
     for command in (["show", "other"], ["cancel", "other"]):
         assert main(["tasks", *command]) == Exit.ENDED_BADLY
@@ -231,7 +231,7 @@ def test_a_task_is_canceled_through_its_edge(agent: Agent, capsys: Capture) -> N
     assert capsys.readouterr().err == "task t1 is canceled\n"
 
 
-def test_what_the_edge_refuses_is_told(agent: Agent, capsys: Capture) -> None:
+def test_a_refusal_of_the_edge_is_reported(agent: Agent, capsys: Capture) -> None:
     agent.says(error(-32002, "The task has ended."))
     assert main(["tasks", "cancel", "t1", "--url", agent.origin]) == Exit.PROTOCOL
     assert "The task has ended." in capsys.readouterr().err

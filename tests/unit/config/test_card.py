@@ -20,7 +20,7 @@ def test_an_agent_that_says_nothing_streams_and_can_be_seeded(tmp_path: Path) ->
     assert (told.streaming, told.extended_fields, told.extensions) == (True, None, (HISTORY_SEEDING,))
 
 
-def test_extensions_are_declared_behind_the_one_that_every_agent_speaks(tmp_path: Path) -> None:
+def test_extensions_are_declared_after_the_one_of_every_agent(tmp_path: Path) -> None:
     told = profile(tmp_path, "{extensions: [{uri: 'urn:x', required: true, params: {a: [1, null]}}], streaming: false}")
     assert told.extensions == (HISTORY_SEEDING, Extension(uri="urn:x", required=True, params={"a": [1, None]}))
     assert not told.streaming
@@ -67,6 +67,6 @@ def test_an_extended_card_is_never_declared_where_anybody_may_call() -> None:
         ("{description: x}", "is required"),
     ],
 )
-def test_an_extension_that_cannot_be_declared_is_told(tmp_path: Path, extension: str, told: str) -> None:
+def test_an_extension_that_cannot_be_declared_is_reported(tmp_path: Path, extension: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         profile(tmp_path, f"{{extensions: [{extension}]}}")

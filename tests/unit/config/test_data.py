@@ -77,7 +77,7 @@ def test_the_environment_can_give_the_address(load: Load, monkeypatch: pytest.Mo
         (f"data: {{postgres: {{url: '{URL}', pool_min: 11}}}}", "data.postgres has a pool_min above its pool_max"),
     ],
 )
-def test_what_is_wrong_with_the_database_is_told_without_its_secret(load: Load, text: str, told: str) -> None:
+def test_a_problem_of_the_database_is_reported_without_its_secret(load: Load, text: str, told: str) -> None:
     problem = refused(load, text)
     assert told in problem
     assert "secret" not in problem
@@ -101,7 +101,7 @@ def test_an_edge_that_forgets_needs_no_database(load: Load) -> None:
     assert kept == ["memory"]
 
 
-def test_what_is_over_is_kept_forever_unless_told_otherwise(load: Load) -> None:
+def test_finished_tasks_are_kept_forever_by_default(load: Load) -> None:
     assert load("").data.retained == Retention(keys_s=86_400)
 
 

@@ -93,7 +93,7 @@ def test_without_agents_the_a2a_section_describes_one(load: Load) -> None:
         ("{adapter: model, target: 'ollama:qwen3:8b'}", "qwen3:8b"),
     ],
 )
-def test_an_agent_that_nobody_named_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
+def test_an_agent_without_a_name_is_named_after_its_target(load: Load, a2a: str, name: str) -> None:
     assert load(f"a2a: {a2a}").agent_specs()[0].profile.name == name
 
 

@@ -41,7 +41,7 @@ def test_a_missing_key_is_placed_where_it_would_stand(path: Path) -> None:
         ("a: 1\n---\nb: 2\n", "edge.yaml:2: this is not YAML"),
     ],
 )
-def test_what_is_no_configuration_is_told_with_its_line(path: Path, text: str, words: str) -> None:
+def test_text_that_is_no_configuration_is_reported_with_its_line(path: Path, text: str, words: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         read_file(path)
@@ -71,7 +71,7 @@ def test_a_missing_file_names_the_option(path: Path) -> None:
         read_file(path)
 
 
-def test_a_folder_and_other_text_are_told(path: Path) -> None:
+def test_a_folder_and_other_text_are_reported(path: Path) -> None:
     path.mkdir()
     with pytest.raises(ConfigError, match="cannot be read"):
         read_file(path)

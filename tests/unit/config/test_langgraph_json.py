@@ -96,18 +96,18 @@ def test_a_graphs_name_is_made_fit_for_a_url_and_kept_for_the_card(read: Read) -
         ({"env": {"A": "a\0b"}}, "env: 'A' cannot be a variable"),
     ],
 )
-def test_what_cannot_be_is_told(read: Read, keys: dict[str, object], problem: str) -> None:
+def test_impossible_entries_are_reported(read: Read, keys: dict[str, object], problem: str) -> None:
     (told,) = problems(read, **keys)
     assert told.startswith(problem)
 
 
-def test_all_problems_are_told_at_once(read: Read) -> None:
+def test_all_problems_are_reported_at_once(read: Read) -> None:
     told = problems(read, graphs={"a": 1, "b": 2}, dependencies=["./nowhere"], env=[])
     assert [line.split()[0] for line in told] == ["graphs.a", "graphs.b", "dependencies", "env"]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
-def test_what_is_no_json_object_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_json_object_is_reported(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "langgraph.json"
     file.write_bytes(content)
     with pytest.raises(ConfigError, match="this is not a JSON object"):
@@ -125,7 +125,7 @@ def test_a_long_name_is_cut_to_one_that_may_stand_in_a_url(read: Read) -> None:
     assert key == "a" * 62
 
 
-def test_a_file_that_is_not_there_or_not_a_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_a_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no such file"):
         read_project(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="cannot be read"):
@@ -186,7 +186,7 @@ def test_no_env_file_is_no_variable(read: Read, caplog: pytest.LogCaptureFixture
         (None, "cannot be read"),
     ],
 )
-def test_an_env_file_that_cannot_be_used_is_told_and_changes_nothing(
+def test_an_env_file_that_cannot_be_used_is_reported_and_changes_nothing(
     read: Read, tmp_path: Path, content: bytes | None, told: str
 ) -> None:
     env = tmp_path / "env"

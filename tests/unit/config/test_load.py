@@ -290,7 +290,7 @@ def test_the_environment_says_where_the_data_are(load: Load, monkeypatch: pytest
     assert (data.folder, data.postgres.url.get_secret_value()) == (Path("kept"), URL)
 
 
-def test_what_is_wrong_with_the_data_is_told_with_its_line(load: Load) -> None:
+def test_a_problem_of_the_data_is_reported_with_its_line(load: Load) -> None:
     load(ECHO)
     Path("edge.yaml").write_text("data:\n  folde: kept\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"edge\.yaml:2: data\.folde is not a known key; did you mean folder\?"):

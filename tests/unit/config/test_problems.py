@@ -64,11 +64,11 @@ def found(**values: object) -> list[Problem]:
         ({"named": {"x": {"zzz": 1}}}, ("named", "x", "zzz"), "is not a known key; known are color, size"),
     ],
 )
-def test_a_finding_is_told_in_our_words(values: dict[str, object], path: tuple[str | int, ...], text: str) -> None:
+def test_a_problem_is_reported_in_our_words(values: dict[str, object], path: tuple[str | int, ...], text: str) -> None:
     assert found(**values) == [Problem(path, text)]
 
 
-def test_a_problem_is_told_by_the_source_that_wins() -> None:
+def test_a_problem_is_reported_for_the_source_that_wins() -> None:
     flags = Source(name="command line", values={"a": 1}, lines={})
     environment = Source(name="environment", values={"a": 2, "b": 2}, lines={}, variable=lambda path: f"V_{path[0]}")
     file = Source(name="f.yaml", values={"a": 3, "b": 3, "c": 3, "d": 3}, lines={("c",): 7, ("d",): 2})

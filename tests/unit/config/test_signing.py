@@ -67,7 +67,7 @@ def test_signing_needs_the_address_that_it_vouches_for() -> None:
         ("{kid: x}", "is not a known key"),
     ],
 )
-def test_a_key_that_cannot_sign_is_told_where_it_stands(key: str, told: str) -> None:
+def test_a_key_that_cannot_sign_is_reported_with_its_place(key: str, told: str) -> None:
     Path("public.pem").write_text(public_pem(private("ES256")))
     Path("binary.pem").write_bytes(b"\xff\xfe\x00")
     (problem,) = problems(ECHO.replace("{file: main.pem}", key))
@@ -75,18 +75,18 @@ def test_a_key_that_cannot_sign_is_told_where_it_stands(key: str, told: str) -> 
     assert "secret" not in problem
 
 
-def test_signing_by_no_key_is_told() -> None:
+def test_signing_by_no_key_is_reported() -> None:
     assert len(problems("a2a: {adapter: echo, public_url: 'https://a.example', signing: {keys: {}}}")) == 1
 
 
-def test_a_key_that_was_replaced_after_loading_is_told() -> None:
+def test_a_key_that_was_replaced_after_loading_is_reported() -> None:
     config = load(ECHO)
     Path("main.pem").write_text("nothing")
     with pytest.raises(ConfigError, match=r"a2a\.signing\.keys\.main\.file is no PEM"):
         open_signer(config.a2a)
 
 
-def test_a_key_that_everybody_can_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_key_that_everybody_can_read_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     Path("main.pem").chmod(0o644)
     open_signer(load(ECHO).a2a)
     assert "the signing key main.pem can be read by every user" in caplog.text

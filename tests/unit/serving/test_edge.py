@@ -149,7 +149,7 @@ async def test_a_message_chooses_an_agent_only_where_it_may() -> None:
     assert len(two.turns) == 1
 
 
-async def test_a_card_says_what_the_agent_tells_of_itself() -> None:
+async def test_a_card_contains_the_agents_own_description() -> None:
     async with running(config("one")) as it:
         card = (await it.http.get(f"/{CARD}")).json()
     assert (card["name"], card["description"], card["skills"][0]["id"]) == ("Graph", "Told.", "t")
@@ -185,7 +185,7 @@ async def test_an_agent_that_drives_the_same_stays_open_with_what_it_remembers()
         assert it.opening.closed == []
 
 
-async def test_runs_go_on_with_the_agent_they_began_with_which_is_closed_behind_the_last_of_them() -> None:
+async def test_runs_finish_with_the_agent_they_began_with_which_is_closed_after_the_last() -> None:
     gate = Gate()
     async with running(config("one=old"), old=ScriptedAgent([gate, *DONE]), new=ScriptedAgent(DONE)) as it:
         task = await it.send(waits=False)
@@ -282,7 +282,7 @@ async def test_an_agent_that_breaks_while_it_is_opened_ends_nothing(caplog: pyte
     assert "an agent broke while it was opened" in caplog.text
 
 
-async def test_a_project_whose_graphs_cannot_be_opened_leaves_no_variable_behind(tmp_path: Path) -> None:
+async def test_a_project_whose_graphs_cannot_be_opened_sets_no_variable(tmp_path: Path) -> None:
     project = tmp_path / "langgraph.json"
     project.write_text('{"graphs": {"a": "m:wrong"}, "env": {"LG_EDGE": "set"}, "dependencies": ["."]}')
     path = list(sys.path)
@@ -343,13 +343,13 @@ async def test_an_agent_beside_a_project_must_be_served(tmp_path: Path) -> None:
             pass
 
 
-async def test_at_the_start_a_wrong_agent_is_told_as_it_is() -> None:
+async def test_at_the_start_a_wrong_agent_is_reported_without_a_prefix() -> None:
     with pytest.raises(ConfigError, match=r"\AIt is wrong\.\nIt is wrong twice\.\Z"):
         async with running(config("a=wrong")):
             pass
 
 
-async def test_what_only_a_restart_can_change_is_told_and_left_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_only_a_restart_can_change_is_logged_and_not_changed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     async with running(config("one")) as it:
         changed = config("one", "two", listen="127.0.0.1:9", data={"folder": "elsewhere"})

@@ -95,7 +95,7 @@ async def test_a_head_without_an_end_is_broken_off(head: bytes) -> None:
         await sent(writer, piece * (16 * 1024 // len(piece)), at_most=2_000)
 
 
-async def test_a_head_that_is_too_large_is_told() -> None:
+async def test_a_head_that_is_too_large_is_reported() -> None:
     async with connected() as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * (http1.MAX_HEAD_BYTES + 1))
 
@@ -124,7 +124,7 @@ async def test_of_a_body_that_is_answered_already_only_so_much_is_passed_over(mo
         await sent(writer, b"x" * 64 * 1024, at_most=2_000)
 
 
-async def test_a_head_behind_a_body_that_was_answered_early_is_bounded_as_any() -> None:
+async def test_a_head_after_a_body_that_was_answered_early_has_the_usual_limit() -> None:
     async with connected() as (reader, writer):
         writer.write(request("/early", b"{}")[:-1])
         await reader.readuntil(b"/early 0\n")
@@ -134,7 +134,7 @@ async def test_a_head_behind_a_body_that_was_answered_early_is_bounded_as_any() 
         assert (await reader.readline()).startswith(b"HTTP/1.1 431 ")
 
 
-async def test_who_sends_a_large_body_that_nobody_reads_gets_its_answer_and_the_next_one() -> None:
+async def test_a_caller_with_a_large_unread_body_gets_its_answer_and_the_next_one() -> None:
     body = b"x" * (4 * http1.MAX_HEAD_BYTES)
     async with connected() as (reader, writer):
         writer.write(request("/early", body))
@@ -145,7 +145,7 @@ async def test_who_sends_a_large_body_that_nobody_reads_gets_its_answer_and_the_
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost"])
-async def test_who_sends_no_whole_head_is_let_go(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+async def test_a_caller_without_a_complete_head_is_disconnected(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
     monkeypatch.setattr(http1, "HEAD_WITHIN_S", 0.02)
     async with connected() as (reader, writer):
         writer.write(begun)
@@ -153,7 +153,7 @@ async def test_who_sends_no_whole_head_is_let_go(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("begun", [b"\r\n", b"GET / HTTP/1.1\r\nHost"])
-async def test_who_sends_no_whole_head_behind_an_answer_is_let_go(
+async def test_a_caller_without_a_complete_head_after_an_answer_is_disconnected(
     monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
     monkeypatch.setattr(http1, "HEAD_WITHIN_S", 0.2)
@@ -164,7 +164,7 @@ async def test_who_sends_no_whole_head_behind_an_answer_is_let_go(
         await reader.read()
 
 
-async def test_a_body_that_comes_slowly_is_for_who_reads_it_to_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_body_has_no_time_limit_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http1, "HEAD_WITHIN_S", 0.02)
     passed = asyncio.Event()
     async with connected() as (reader, writer):
@@ -176,7 +176,7 @@ async def test_a_body_that_comes_slowly_is_for_who_reads_it_to_judge(monkeypatch
         assert b"/one 2" in await reader.read()
 
 
-async def test_a_head_behind_a_request_that_is_not_answered_yet_is_broken_off() -> None:
+async def test_a_head_that_is_too_large_before_the_answer_to_the_last_request_is_disconnected() -> None:
     async with connected() as (_, writer):
         writer.write(request("/never") + b"GET /")
         await sent(writer, b"x" * 16 * 1024, at_most=2_000)
@@ -191,7 +191,7 @@ async def test_trailers_are_no_headers() -> None:
     assert answer.endswith(b"/named 0\nhost transfer-encoding connection")
 
 
-async def test_a_request_behind_trailers_has_its_own_headers() -> None:
+async def test_a_request_after_trailers_has_its_own_headers() -> None:
     first = b"POST /one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Late: 1\r\n\r\n"
     async with connected() as (reader, writer):
         writer.write(first + request("/named", b"", "X-Own: 1", "Connection: close"))

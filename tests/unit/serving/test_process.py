@@ -43,7 +43,7 @@ async def test_a_hangup_reloads_and_one_that_comes_meanwhile_is_not_lost() -> No
         await twice.wait()
 
 
-async def test_leaving_ends_a_reload_that_is_under_way() -> None:
+async def test_leaving_ends_a_reload_in_progress() -> None:
     begun = asyncio.Event()
     ended: list[BaseException] = []
 
@@ -108,7 +108,7 @@ def test_a_thread_that_ends_in_time_leaves_the_process_alone(monkeypatch: pytest
     assert ended == []
 
 
-def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_does_not_end_does_not_keep_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     left = threading.Event()
     codes: list[int] = []
 
@@ -122,7 +122,7 @@ def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPat
     assert codes == [0]
 
 
-def test_a_port_that_is_taken_is_told_with_the_remedy() -> None:
+def test_a_port_that_is_taken_is_reported_with_the_remedy() -> None:
     with listening("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         with (
@@ -213,7 +213,7 @@ async def test_a_task_that_raises_an_interrupt_while_it_is_cancelled_fails() -> 
 
 
 @pytest.mark.usefixtures("contained")
-async def test_a_task_that_never_starts_leaves_nothing_behind() -> None:
+async def test_a_task_that_never_starts_is_closed() -> None:
     task = asyncio.create_task(exits(), name="named")
     assert task.get_name() == "named"
     task.cancel()

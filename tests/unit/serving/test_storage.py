@@ -54,7 +54,7 @@ def open_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_nobody_else_can_read_what_is_in_a_folder_that_was_there(
+async def test_no_other_user_can_read_the_files_of_an_older_folder(
     open_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = DataConfig(folder=open_folder)
@@ -98,7 +98,7 @@ async def test_durability_reaches_the_database(database_url: str) -> None:
         assert found == ("off",)
 
 
-async def test_a_missing_library_is_told_with_what_to_install(
+async def test_a_missing_library_is_reported_with_what_to_install(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "llamon_agent.store.postgres.pool", None)

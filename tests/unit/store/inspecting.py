@@ -84,7 +84,7 @@ class InspectionContract:
         assert (facts.webhooks, facts.keys, facts.pending) == (1, 1, 0)
         assert facts.size_bytes > 0
 
-    async def test_more_than_fits_at_once_is_all_told(self, store: Store, look: Look) -> None:
+    async def test_more_tasks_than_fit_at_once_are_all_read(self, store: Store, look: Look) -> None:
         made = [f"{number:03}" for number in range(250)]
         for task_id in made:
             await store.create(a_task(task_id))

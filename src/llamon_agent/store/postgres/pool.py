@@ -149,7 +149,7 @@ class Pool(AsyncConnectionPool[Connection]):
 async def open_pool(options: PoolOptions) -> AsyncGenerator[Pool]:
     """Connections to the database, as long as the block runs.
 
-    Raises: ConfigError: the database cannot be used; it says why, as far as the server tells.
+    Raises: ConfigError: the database cannot be used; it says why, as far as that is known.
     """
     try:
         arguments = connection_arguments(options)

@@ -42,7 +42,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class PostgresTaskStore:
-    """A `TaskStore` and `PushStore` in a database. Belongs to one event loop; who opened the pool closes it."""
+    """A `TaskStore` and `PushStore` in a database. Belongs to one event loop; the caller closes the pool."""
 
     is_durable = True
 

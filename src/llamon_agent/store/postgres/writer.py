@@ -44,7 +44,7 @@ class _Write(NamedTuple):
 
 
 class GroupCommitWriter:
-    """Writes tasks as `holder`. Belongs to one event loop; who opened the pool closes it."""
+    """Writes tasks as `holder`. Belongs to one event loop; the caller closes the pool."""
 
     def __init__(self, pool: Pool, *, holder: str) -> None:
         self.holder = holder

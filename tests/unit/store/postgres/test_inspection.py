@@ -61,7 +61,7 @@ def test_its_place_names_no_password() -> None:
     assert place_of("postgresql://me:secret@db.example:5432/llamon") == "llamon at db.example"
 
 
-def test_a_server_that_is_away_is_told_with_what_helps() -> None:
+def test_a_server_that_is_down_is_reported_with_the_remedy() -> None:
     options = PoolOptions(url="postgresql://127.0.0.1:9/x")
     with pytest.raises(ConfigError, match=r"data\.postgres"), PostgresInspection.open(options):
         pass

@@ -73,7 +73,7 @@ def test_what_the_address_says_of_connections_is_not_overridden() -> None:
     assert not {"connect_timeout", "keepalives_idle"} & connection_arguments(PoolOptions(url=url)).keys()
 
 
-async def test_a_wrong_password_is_told(postgres: PostgresServer) -> None:
+async def test_a_wrong_password_is_reported(postgres: PostgresServer) -> None:
     assert "wants another password" in await refused(postgres.url(user=LOCKED, password="wrong"))
     assert "wants another password" in await refused(postgres.url(user=LOCKED))
 
@@ -82,17 +82,17 @@ async def test_a_user_with_the_right_password_is_let_in(postgres: PostgresServer
     assert await setting(postgres.url(user=LOCKED, password=PASSWORD), "server_encoding") == "UTF8"
 
 
-async def test_an_unknown_database_or_user_is_told(postgres: PostgresServer) -> None:
+async def test_an_unknown_database_or_user_is_reported(postgres: PostgresServer) -> None:
     assert "no such database: create it" in await refused(postgres.url("nowhere"))
     assert "no such user: create it" in await refused(postgres.url(user="nobody-knows"))
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:p@127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
-async def test_a_server_that_is_not_there_is_told(url: str) -> None:
+async def test_a_missing_server_is_reported(url: str) -> None:
     assert "cannot be reached: start it, or correct host and port" in await refused(url)
 
 
-async def test_an_address_that_cannot_be_read_is_told(database_url: str) -> None:
+async def test_an_address_that_cannot_be_read_is_reported(database_url: str) -> None:
     assert "cannot be read as a Postgres address" in await refused(f"{database_url}&nonsense=1")
     assert "cannot be read as a Postgres address" in await refused(f"postgresql://u:{PASSWORD} x@h/x")
 
@@ -171,14 +171,16 @@ async def test_a_server_that_was_killed_is_found_again(
             await connection.execute("select 1")
 
 
-async def test_who_finds_no_connection_free_is_told_in_time(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_that_gets_no_connection_gets_an_error_in_time(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postgres_pool, "CHECKOUT_S", 0.1)
     async with open_pool(PoolOptions(url=database_url, pool_min=1, pool_max=1)) as pool, pool.connection():
         with pytest.raises(PoolTimeout):
             await pool.getconn()
 
 
-async def test_who_is_cancelled_while_a_connection_is_tried_leaves_it_to_others(database_url: str) -> None:
+async def test_a_caller_cancelled_while_a_connection_is_tested_returns_it(database_url: str) -> None:
     async with open_pool(PoolOptions(url=database_url, pool_min=1, pool_max=1)) as pool, asyncio.timeout(5):
         for turns in range(12):
             waiting = asyncio.create_task(pool.getconn())
@@ -208,7 +210,7 @@ async def test_who_is_cancelled_while_a_connection_is_tried_leaves_it_to_others(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_what_is_wrong_is_told_once_with_what_helps(
+def test_a_failure_is_reported_once_with_the_remedy(
     failure: Exception, helps: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     access = PostgresAccess()
@@ -221,7 +223,7 @@ def test_what_is_wrong_is_told_once_with_what_helps(
     assert helps in told
 
 
-def test_what_may_be_our_own_fault_is_told_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_failure_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     failure = psycopg.errors.UndefinedTable()
     assert what_is_wrong(failure) is None
     assert what_is_wrong(psycopg.ProgrammingError("no statement")) is None

@@ -36,7 +36,7 @@ def test_a_webhook_that_cannot_be_read_is_a_backend_error(caplog: pytest.LogCapt
     assert "cannot be read" in caplog.text
 
 
-def test_what_a_webhook_was_told_is_told_by_its_column() -> None:
+def test_the_delivered_number_of_a_webhook_is_read_from_its_column() -> None:
     assert push_in(push_row(a_full_push())["body"], 7).told_seq == 7
 
 

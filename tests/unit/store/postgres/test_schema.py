@@ -59,7 +59,7 @@ async def test_a_newer_versions_schema_is_refused_and_left_alone(postgres: Postg
     assert postgres.execute(sql.SQL("select to_regclass('llamon_task')"), name) == [(None,)]
 
 
-async def test_a_step_that_fails_leaves_nothing_behind(
+async def test_a_migration_that_fails_changes_nothing(
     postgres: PostgresServer, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = (*load_migrations("postgres/migrations"), "create table llamon_task (x int)")
@@ -70,7 +70,7 @@ async def test_a_step_that_fails_leaves_nothing_behind(
     assert postgres.execute(sql.SQL("select to_regclass('llamon_task')"), name_of(database_url)) == [(None,)]
 
 
-async def test_a_user_that_may_make_no_tables_is_told_what_to_grant(
+async def test_a_user_without_the_right_to_make_tables_learns_what_to_grant(
     postgres: PostgresServer, database_url: str
 ) -> None:
     url = postgres.url(name_of(database_url), user=LOCKED, password=PASSWORD)
@@ -79,7 +79,7 @@ async def test_a_user_that_may_make_no_tables_is_told_what_to_grant(
             await migrate(pool)
 
 
-async def test_who_waits_for_its_turn_holds_nobody_up(database_url: str) -> None:
+async def test_a_process_that_waits_for_the_lock_delays_no_other(database_url: str) -> None:
     # LangGraph makes its indexes concurrently, for which Postgres waits until every older snapshot is gone.
     async with open_pool(PoolOptions(url=database_url)) as pool, asyncio.timeout(10):
         async with schema_lock(pool):
@@ -109,7 +109,7 @@ async def test_an_error_releases_the_lock(database_url: str) -> None:
             pass
 
 
-async def test_a_server_that_is_away_cannot_tell_its_version(database_url: str) -> None:
+async def test_a_server_that_is_down_has_no_version(database_url: str) -> None:
     async with open_pool(PoolOptions(url=database_url)) as pool:
         await pool.close()
         with pytest.raises(ConfigError, match="cannot be reached"):

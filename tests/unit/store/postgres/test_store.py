@@ -219,7 +219,7 @@ class LosesCommits:
         raise psycopg.OperationalError
 
 
-async def test_who_finds_no_connection_free_is_told_that_the_store_is_away(
+async def test_a_caller_that_gets_no_connection_gets_an_error_of_the_store(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with impatient(monkeypatch):
@@ -271,7 +271,7 @@ async def test_a_damaged_task_is_a_backend_error(
     assert "cannot be read" in caplog.text
 
 
-async def test_a_damaged_task_is_in_nobody_elses_way(postgres: PostgresServer, store_url: str) -> None:
+async def test_a_damaged_task_does_not_stop_the_others(postgres: PostgresServer, store_url: str) -> None:
     async with opened(store_url) as gone, opened(store_url) as store:
         await gone.renew(until_ms=1)
         for name in ("bad", "good"):
@@ -283,7 +283,7 @@ async def test_a_damaged_task_is_in_nobody_elses_way(postgres: PostgresServer, s
         assert [task.id for task in await store.paused_before(before_ms=10_000, limit=10)] == ["good-paused"]
 
 
-async def test_a_store_whose_table_is_gone_is_away(postgres: PostgresServer, own_store_url: str) -> None:
+async def test_a_store_without_its_table_fails(postgres: PostgresServer, own_store_url: str) -> None:
     async with opened(own_store_url) as store:
         postgres.execute(sql.SQL("drop table llamon_task"), name_of(own_store_url))
         for call in (store.create(a_task("new")), store.save(next_of(a_task()), expect=1), store.list(MINE)):

@@ -122,7 +122,7 @@ async def test_a_create_whose_answer_was_lost_can_be_tried_again(
     assert await store.get("ann", "demo", "task-1") == later
 
 
-async def test_a_create_that_somebody_else_has_taken_over_is_left_to_it(
+async def test_a_create_that_another_process_has_taken_over_stays(
     writer: GroupCommitWriter, line: Line, store: PostgresTaskStore, pool: Pool
 ) -> None:
     await lost(line, create(writer, a_task()))
@@ -166,7 +166,7 @@ async def test_a_save_that_never_arrived_changes_nothing_for_the_next(
     assert await save(writer, next_of(a_task()), 1)
 
 
-async def test_what_somebody_else_wrote_meanwhile_is_no_lost_answer(
+async def test_a_write_of_another_process_is_no_lost_answer(
     writer: GroupCommitWriter, line: Line, store: PostgresTaskStore
 ) -> None:
     await create(writer, a_task())
@@ -201,7 +201,7 @@ async def test_closing_carries_out_what_waits_and_takes_no_more(writer: GroupCom
         await create(writer, a_task("late"))
 
 
-async def test_a_bug_in_a_row_leaves_nobody_waiting(line: Line) -> None:
+async def test_a_bug_in_a_row_leaves_no_caller_waiting(line: Line) -> None:
     writer = GroupCommitWriter(cast(Pool, line), holder="me")
     with pytest.raises(BackendError):
         await writer.write("create", {**created_row(a_task(), None, None), "context_id": "\ud800"})

@@ -96,7 +96,7 @@ def test_reads_that_work_are_not_the_end_of_writes_that_fail(
     assert len(caplog.messages) == 1
 
 
-def test_a_full_file_is_told(connection: sqlite3.Connection, file: SqliteFile) -> None:
+def test_a_full_file_is_reported(connection: sqlite3.Connection, file: SqliteFile) -> None:
     (pages,) = connection.execute("pragma page_count").fetchone()
     connection.execute(f"pragma max_page_count = {pages}")
     with pytest.raises(BackendError) as raised, file.writing():
@@ -104,7 +104,7 @@ def test_a_full_file_is_told(connection: sqlite3.Connection, file: SqliteFile) -
     assert what_is_wrong(raised.value.__cause__ or raised.value) == "the disk is full; make room on it"
 
 
-def test_a_file_that_somebody_holds_is_told(connection: sqlite3.Connection, file: SqliteFile, path: Path) -> None:
+def test_a_locked_file_is_reported(connection: sqlite3.Connection, file: SqliteFile, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin exclusive")
         with pytest.raises(BackendError) as raised, file.writing():
@@ -112,7 +112,7 @@ def test_a_file_that_somebody_holds_is_told(connection: sqlite3.Connection, file
     assert what_is_wrong(raised.value.__cause__ or raised.value) == "another program holds it; end that program"
 
 
-def test_a_file_that_may_not_be_written_is_told(connection: sqlite3.Connection, file: SqliteFile) -> None:
+def test_a_file_that_may_not_be_written_is_reported(connection: sqlite3.Connection, file: SqliteFile) -> None:
     connection.execute("pragma query_only = true")
     with pytest.raises(BackendError) as raised, file.writing():
         connection.execute("insert into kept values (1)")

@@ -66,7 +66,7 @@ def test_a_killed_owner_leaves_the_folder_free(tmp_path: Path) -> None:
             pass
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "cannot be written" in refused(tmp_path / "file" / "data")
 
@@ -77,7 +77,7 @@ def test_a_folder_in_use_is_refused_also_where_its_lock_was_deleted(tmp_path: Pa
         assert "in use by another process" in refused(tmp_path)
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 

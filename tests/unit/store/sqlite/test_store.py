@@ -237,21 +237,21 @@ async def test_webhooks_of_tasks_that_are_over_cost_a_start_nothing(path: Path) 
             assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == expected, name
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert "cannot be opened or written" in refused(tmp_path / "nowhere" / "tasks.sqlite3")
 
 
-def test_a_folder_in_the_files_place_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_the_files_place_is_reported(tmp_path: Path) -> None:
     assert "cannot be opened or written" in refused(tmp_path)
 
 
-def test_a_file_that_is_no_task_store_is_told_and_left_alone(path: Path) -> None:
+def test_a_file_that_is_no_task_store_is_reported_and_not_changed(path: Path) -> None:
     path.write_bytes(b"my novel " * 1_000)
     assert "it is damaged, or not what it should be" in refused(path)
     assert path.read_bytes() == b"my novel " * 1_000
 
 
-def test_a_newer_versions_file_is_told_and_left_alone(path: Path) -> None:
+def test_a_newer_versions_file_is_reported_and_not_changed(path: Path) -> None:
     change(path, "pragma user_version = 999")
     assert "a newer version's" in refused(path)
     with closing(sqlite3.connect(path)) as file:
@@ -269,7 +269,7 @@ async def test_a_damaged_task_is_a_backend_error(path: Path, caplog: pytest.LogC
     assert "a record of the task store cannot be read" in caplog.text
 
 
-async def test_a_damaged_task_is_in_nobody_elses_way(path: Path) -> None:
+async def test_a_damaged_task_does_not_stop_the_others(path: Path) -> None:
     async with opened(path) as gone, opened(path) as store:
         await gone.renew(until_ms=1)
         for name in ("bad", "good"):
@@ -280,7 +280,7 @@ async def test_a_damaged_task_is_in_nobody_elses_way(path: Path) -> None:
         assert [task.id for task in await store.paused_before(before_ms=10_000, limit=10)] == ["good-paused"]
 
 
-async def test_a_store_whose_table_is_gone_is_away(path: Path) -> None:
+async def test_a_store_without_its_table_fails(path: Path) -> None:
     async with opened(path) as store:
         await store.create(a_task())
         change(path, "drop table task")

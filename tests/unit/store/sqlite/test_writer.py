@@ -133,7 +133,7 @@ async def test_a_cancelled_caller_leaves_the_group_alone(writer: GroupCommitWrit
     assert await writer.write(INSERT, {"id": 3})
 
 
-async def test_without_a_thread_the_callers_are_told(connection: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_thread_the_callers_get_an_error(connection: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
