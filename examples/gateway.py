@@ -6,15 +6,13 @@ Put nodes in front (a router, say) or behind as you like; several remote agents 
     llamon serve examples/demo_agent.py:graph
     export REMOTE_AGENT_URL=http://127.0.0.1:8000
     llamon serve examples/gateway.py:graph --listen 127.0.0.1:8001 --data data-gateway
-
-It needs the extra `outbound`: pip install "llamon-agent[outbound]".
 """
 
 import os
 
 from langgraph.graph import START, MessagesState, StateGraph
 
-from llamon_agent.outbound.node import remote_agent_node
+from llamon_agent.client.langgraph.graph_node import remote_agent_node
 
 remote = remote_agent_node(
     os.environ.get("REMOTE_AGENT_URL", "http://127.0.0.1:8000"),

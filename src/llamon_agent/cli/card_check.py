@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from llamon_agent.cli.client import fetch_public
-from llamon_agent.cli.exits import NotA2A, Usage
+from llamon_agent.cli.exits import Usage
 from llamon_agent.cli.screen import one_line
+from llamon_agent.client.errors import NotA2A
+from llamon_agent.client.rpc import fetch
 from llamon_agent.wire.cards.verification import Finding, Signature, SignatureCheck, read_signatures, verify
 
 Jwk = Mapping[str, Any]
@@ -45,7 +46,7 @@ class _Keys(msgspec.Struct, frozen=True):
 
 
 async def check(card: bytes, url: str, jwks: str | None) -> list[Checked]:
-    """What became of a card's signatures, key by key. Raises: Usage, Unreached, NotA2A."""
+    """What became of a card's signatures, key by key. Raises: Usage, ConfigError, RemoteError."""
     wire = msgspec.json.decode(card, type=dict[str, Any])
     signatures = read_signatures(wire)
     given = await _given(jwks) if jwks else None
@@ -100,8 +101,8 @@ def _worst(group: Sequence[Checked]) -> Checked:
 
 
 async def _given(jwks: str) -> _Keys:
-    """The keys that the person names. Raises: Usage, Unreached."""
-    keys = _read_jwks(await fetch_public(jwks) if jwks.startswith(("http://", "https://")) else _read_file(jwks))
+    """The keys that the person names. Raises: Usage, ConfigError, RemoteError."""
+    keys = _read_jwks(await fetch(jwks) if jwks.startswith(("http://", "https://")) else _read_file(jwks))
     if keys is None:
         raise Usage(f'{jwks} is not a JWK set, such as {{"keys": [...]}}')
     return _Keys(keys, jwks)
@@ -116,14 +117,14 @@ def _read_file(path: str) -> bytes:
 
 
 async def _own(jku: str, url: str) -> _Keys:
-    """The keys that the card names, if they are its own origin's. Raises: Unreached, NotA2A."""
+    """The keys that the card names, if they are its own origin's. Raises: ConfigError, RemoteError."""
     if not jku:
         return _Keys(problem="it does not say where its key is; name the keys with --jwks")
     if _origin(jku) is None or _origin(jku) != _origin(url):
         return _Keys(problem=f"its key is at another origin; if you trust that one, say --jwks {jku}")
-    keys = _read_jwks(await fetch_public(jku))
+    keys = _read_jwks(await fetch(jku))
     if keys is None:
-        raise NotA2A(f"What {jku} answers is not a JWK set")
+        raise NotA2A(detail=f"What {jku} answers is not a JWK set")
     return _Keys(keys, jku)
 
 

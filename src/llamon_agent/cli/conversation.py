@@ -1,48 +1,112 @@
-"""One turn of talk: a message out, and everything that comes back until the turn is over."""
+"""One turn of a conversation: a message out, and what comes back until the turn is over, as a terminal shows it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
-from uuid import uuid4
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 
-from llamon_agent.cli.client import Client, Told
-from llamon_agent.cli.exits import Unreached
-from llamon_agent.cli.hearing import Note, Words
+import msgspec
+
 from llamon_agent.cli.screen import Screen
-from llamon_agent.domain.message import Message, Metadata, Part, Role
+from llamon_agent.client.agent_url import AgentUrl
+from llamon_agent.client.answers import Begun
+from llamon_agent.client.errors import TimedOut
+from llamon_agent.client.rpc import Connection, Reply, connect
+from llamon_agent.client.task_view import Growing
+from llamon_agent.domain.events import Delta, Progress
+from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url, texts
+from llamon_agent.domain.task import TaskStatus
 
 
-def user_message(
-    parts: Sequence[Part], *, context_id: str | None, task_id: str | None, metadata: Metadata | None = None
-) -> Message:
-    """A new message of the person's."""
-    return Message(
-        message_id=str(uuid4()),
-        role=Role.USER,
-        parts=tuple(parts),
-        context_id=context_id,
-        task_id=task_id,
-        metadata=metadata,
-    )
+def connect_to(url: str, token: str | None) -> AbstractAsyncContextManager[Connection]:
+    """A connection to the agent at a URL, which may be its origin, its card's URL or the URL that takes calls.
+
+    Raises: ConfigError, RemoteError.
+    """
+    return connect(AgentUrl(url, takes_calls=True), token)
 
 
-def show(screen: Screen, news: Sequence[Words | Note]) -> None:
-    """What was heard, to a person."""
+class TerminalText:
+    """A task's text on a terminal, where nothing can be taken back: each artifact on a line of its own, and a new whole
+    that does not start with the old one on a new line.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._shown.values())
+
+    def grew(self, artifact_id: str, parts: Sequence[Part], artifacts: Mapping[str, Growing]) -> Iterator[Delta]:  # noqa: ARG002
+        """A piece of an artifact follows what was shown, whichever it belongs to."""
+        return self._whole(artifact_id, self._shown.get(artifact_id, "") + words_of(parts))
+
+    def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
+        """What is new of each artifact."""
+        for artifact_id, made in artifacts.items():
+            yield from self._whole(artifact_id, words_of(made.parts))
+
+    def _whole(self, artifact_id: str, whole: str) -> Iterator[Delta]:
+        """An artifact is this now."""
+        starts = artifact_id not in self._shown and not self.is_empty
+        before = self._shown.get(artifact_id, "")
+        self._shown[artifact_id] = whole
+        if not whole.startswith(before):
+            yield Delta(text="\n" + whole)
+        elif new := whole.removeprefix(before):
+            yield Delta(text=("\n" if starts else "") + new)
+
+
+def show(screen: Screen, news: Iterable[Begun | Progress | Delta]) -> None:
+    """What is new, to a person."""
     for one in news:
-        if isinstance(one, Words):
-            screen.words(one.text)
-        else:
-            screen.note(one.text)
+        match one:
+            case Delta(text=text):
+                screen.words(text)
+            case Progress(text=text):
+                screen.note(text)
 
 
-async def listen(
-    client: Client, params: bytes, tell: Callable[[Told], None], *, stream: bool, timeout_s: float
+async def follow(
+    agent: Connection,
+    message: Message,
+    tell: Callable[[Reply], None],
+    *,
+    stream: bool,
+    blocking: bool = True,
+    timeout_s: float,
 ) -> None:
-    """Send a message and pass on what the agent tells, until it has told all. Raises: as `Client.ask`."""
+    """Send a message and pass on what the agent tells, until it has told all. Raises: RemoteError."""
     try:
-        async with asyncio.timeout(timeout_s), aclosing(client.ask(params, stream=stream)) as told:
-            async for one in told:
-                tell(one)
+        async with (
+            asyncio.timeout(timeout_s),
+            aclosing(agent.send(message, stream=stream, blocking=blocking)) as replies,
+        ):
+            async for reply in replies:
+                tell(reply)
     except TimeoutError as exc:
         limit = "1 second" if timeout_s == 1 else f"{timeout_s:g} seconds"
-        raise Unreached(f"There was no whole answer within {limit}; the task may be going on.") from exc
+        raise TimedOut(detail=f"There was no whole answer within {limit}; the task may be going on.") from exc
+
+
+def words_of(parts: Sequence[Part]) -> str:
+    """Parts as a person reads them: text as it is, data as JSON, a file by its name."""
+    return "".join(part_words(part) for part in parts)
+
+
+def part_words(part: Part) -> str:
+    """One part as a person reads it."""
+    match part:
+        case Text(text=text):
+            return text
+        case Data(data=value):
+            return msgspec.json.encode(value).decode()
+        case Raw(data=data):
+            return f"[{part.filename or 'a file'}, {part.media_type or 'unknown type'}, {len(data)} bytes]"
+        case Url(url=url):
+            return f"[{part.filename or 'a file'}: {url}]"
+
+
+def status_words(status: TaskStatus) -> str:
+    """What the agent says about the task's state; the questions' data beside the words is for programs."""
+    return "\n".join(texts(status.message.parts)) if status.message else ""

@@ -24,7 +24,7 @@ MEANINGS: dict[Exit, str] = {
     Exit.USAGE: "the command line or the configuration is wrong",
     Exit.UNREACHED: "no answer: not reached, refused by HTTP, not authorised, or not in time",
     Exit.ASKS: "the agent asks for input",
-    Exit.PROTOCOL: "the answer was a protocol error, or not A2A 1.0",
+    Exit.PROTOCOL: "the answer was a protocol error, or not A2A",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.PIPE_CLOSED: "the reader of the output is gone",
 }
@@ -34,26 +34,6 @@ class Usage(LlamonError):
     """The command line asks for something impossible."""
 
 
-class Unreached(LlamonError):
-    """No answer came from the agent's address, or an HTTP error."""
-
-
-class Refused(LlamonError):
-    """The agent answered the call with a JSON-RPC error."""
-
-
-class NotA2A(LlamonError):
-    """What answers there is not an agent with A2A 1.0."""
-
-
 def exit_of(error: LlamonError) -> Exit:
-    """The exit code of an error."""
-    match error:
-        case Usage() | ConfigError():
-            return Exit.USAGE
-        case Unreached():
-            return Exit.UNREACHED
-        case Refused() | NotA2A():
-            return Exit.PROTOCOL
-        case _:
-            return Exit.ENDED_BADLY
+    """The exit code that an error comes to; that of a call which failed is in `failure_text`."""
+    return Exit.USAGE if isinstance(error, Usage | ConfigError) else Exit.ENDED_BADLY

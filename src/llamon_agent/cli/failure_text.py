@@ -1,10 +1,16 @@
-"""Why no answer came, in one sentence with a remedy: from a response that refuses, or from an error in the exchange."""
+"""How a call of an agent failed, in one sentence with a remedy and as an exit code.
+
+No text of a library is shown. What the agent itself said about a refusal is.
+"""
 
 import socket
 import ssl
 from urllib.parse import urlsplit
 
 import httpx2
+
+from llamon_agent.cli.exits import Exit
+from llamon_agent.client.errors import Busy, NotAllowed, Refused, RemoteError, TimedOut, Unreached
 
 _HTTP_WORDS = {
     403: "does not allow this token to call",
@@ -16,7 +22,28 @@ _HTTP_WORDS = {
 }
 
 
-def refusal(response: httpx2.Response) -> str:
+def failure_text(error: RemoteError) -> str:
+    """The sentence for an error."""
+    match error:
+        case Refused() | Busy():
+            code = "" if error.code is None else f" (error {error.code})"
+            return f"The agent refused the call: {error.said}{code}"
+        case RemoteError(__cause__=httpx2.HTTPStatusError() as cause):
+            return _refusal(cause.response)
+        case RemoteError(__cause__=httpx2.RequestError() as cause):
+            return _broken(cause, str(cause.request.url))
+    return error.detail or error.public
+
+
+def exit_of_failure(error: RemoteError) -> Exit:
+    """The exit code for an error: whether an A2A agent has answered at all."""
+    if isinstance(error, Refused | Busy):
+        return Exit.PROTOCOL
+    by_http = isinstance(error.__cause__, httpx2.HTTPError)
+    return Exit.UNREACHED if by_http or isinstance(error, Unreached | TimedOut | NotAllowed) else Exit.PROTOCOL
+
+
+def _refusal(response: httpx2.Response) -> str:
     """The sentence for a response that is no success."""
     status, url = response.status_code, response.request.url
     if status == 401:
@@ -28,7 +55,7 @@ def refusal(response: httpx2.Response) -> str:
     return f"{url} {_HTTP_WORDS.get(status, 'refuses the request')} (HTTP {status})."
 
 
-def failure(error: BaseException, url: str) -> str:
+def _broken(error: BaseException, url: str) -> str:
     """The sentence for a request that got no response, or no whole one; told by what caused it."""
     causes = _causes(error)
     where = urlsplit(url)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from llamon_agent.cli.exits import MEANINGS, Exit, Usage, exit_of
 from llamon_agent.cli.screen import complain
-from llamon_agent.domain.errors import LlamonError
+from llamon_agent.domain.errors import AgentError, LlamonError
 
 _ABOUT = "The A2A edge for agents: serve one, or talk to one."
 
@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(given)
         sys.stdout.flush()
+    except AgentError as error:
+        return _failed(error)
     except LlamonError as error:
         complain(error.public)
         return exit_of(error)
@@ -68,6 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.PIPE_CLOSED
     return code
+
+
+def _failed(error: AgentError) -> int:
+    """Say why a call of an agent failed. What tells that has been loaded by then, as the call was made with it."""
+    from llamon_agent.cli.failure_text import exit_of_failure, failure_text
+    from llamon_agent.client.errors import RemoteError
+
+    if not isinstance(error, RemoteError):
+        complain(error.public)
+        return exit_of(error)
+    complain(failure_text(error))
+    return exit_of_failure(error)
 
 
 def _run(given: Sequence[str]) -> int:

@@ -1,19 +1,18 @@
-"""How a command that asked one thing of an agent tells the answer, and ends."""
+"""How a turn ended, in words and as an exit code, and how a command that asked one thing of an agent tells it."""
 
 import re
 from collections.abc import Callable, Iterator
 
 import msgspec
 
-from llamon_agent.cli.client import Told
-from llamon_agent.cli.conversation import show
+from llamon_agent.cli.conversation import TerminalText, show, status_words
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.hearing import Hearing, status_words
 from llamon_agent.cli.questions import Asked, read_questions
 from llamon_agent.cli.screen import Screen, complain
+from llamon_agent.client.rpc import Reply
+from llamon_agent.client.task_view import TaskView
 from llamon_agent.domain.task import TaskState, TaskStatus
 
-# MERGED-DOC: How a turn ended, in words and as an exit code: pure.
 _BAD_ENDS = {
     TaskState.FAILED: "The task failed",
     TaskState.REJECTED: "The agent rejected the task",
@@ -33,10 +32,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-def outcome_of(hearing: Hearing) -> Outcome:
-    """What a turn came to, once there is nothing more to hear."""
-    match hearing.status:
-        case None if hearing.replied:
+def new_view() -> TaskView:
+    """A task as a terminal shows it."""
+    return TaskView(TerminalText())
+
+
+def outcome_of(view: TaskView) -> Outcome:
+    """What a turn came to, once there is nothing more to come."""
+    match view.status:
+        case None if view.is_reply:
             return Outcome(exit=Exit.OK)
         case TaskStatus(state=TaskState.COMPLETED):
             return Outcome(exit=Exit.OK)
@@ -50,20 +54,20 @@ def outcome_of(hearing: Hearing) -> Outcome:
             return Outcome(exit=Exit.UNREACHED, error="The answer is not complete; the task goes on without us.")
 
 
-def teller(screen: Screen, hearing: Hearing, *, as_json: bool) -> Callable[[Told], None]:
+def teller(screen: Screen, view: TaskView, *, as_json: bool) -> Callable[[Reply], None]:
     """What passes on what the agent tells: as it was written, or as words."""
 
-    def tell(told: Told) -> None:
-        news = hearing.hear(told.heard)
+    def tell(reply: Reply) -> None:
+        news = list(view.apply(reply.event))
         if as_json:
-            screen.json(msgspec.json.format(told.raw, indent=-1).decode())
+            screen.json(msgspec.json.format(reply.raw, indent=-1).decode())
         else:
             show(screen, news)
 
     return tell
 
 
-def finish(screen: Screen, hearing: Hearing, outcome: Outcome, url: str, *, as_json: bool) -> Exit:
+def finish(screen: Screen, view: TaskView, outcome: Outcome, url: str, *, as_json: bool) -> Exit:
     """Say what is left to say: what went wrong, the question if there is one, and how to go on."""
     screen.end()
     if outcome.error:
@@ -71,23 +75,23 @@ def finish(screen: Screen, hearing: Hearing, outcome: Outcome, url: str, *, as_j
     if not as_json:
         if outcome.exit is Exit.ASKS:
             screen.line(outcome.question)
-        for hint in hints(hearing, outcome, url):
+        for hint in hints(view, outcome, url):
             screen.note(hint)
     return outcome.exit
 
 
-def hints(hearing: Hearing, outcome: Outcome, url: str) -> Iterator[str]:
+def hints(view: TaskView, outcome: Outcome, url: str) -> Iterator[str]:
     """How to go on, and what a person would wonder about."""
-    task_id, context_id = hearing.task_id, hearing.context_id
+    task_id, context_id = view.task_id, view.context_id
     if outcome.exit is Exit.ASKS:
         yield from _choices(outcome)
         yield f"answer with: llamon send {url} ANSWER --task {task_id}"
         return
-    if outcome.exit is Exit.OK and hearing.is_over and not hearing.has_spoken:
+    if outcome.exit is Exit.OK and view.is_over and view.text.is_empty:
         yield "the agent said nothing"
     if task_id is None:
         return
-    if hearing.is_over:
+    if view.is_over:
         yield f"task {task_id}, go on with --context {context_id}"
     else:
         yield f"task {task_id} in context {context_id}, get its answer with: llamon get {url} {task_id}"

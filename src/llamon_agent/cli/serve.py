@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from llamon_agent.cli.address import is_loopback
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.options import DEFAULT_FILES, AsJson, Switch, default_file
+from llamon_agent.client.agent_url import is_loopback
 from llamon_agent.config.edge import A2aConfig, Adapter, EdgeConfig
 from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import ConfigError

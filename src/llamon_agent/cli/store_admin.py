@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from llamon_agent.app import new_id, now_ms
-from llamon_agent.cli.client import connect
+from llamon_agent.cli.conversation import connect_to
 from llamon_agent.cli.exits import Usage
 from llamon_agent.config.data import DataConfig
 from llamon_agent.domain.errors import TaskNotFound
@@ -25,9 +25,9 @@ _LEASE_MS = 60_000
 
 
 async def cancel_at(url: str, token: str | None, task_id: str) -> None:
-    """Cancel a task through its edge. Raises: Usage, Unreached, Refused, NotA2A."""
-    async with connect(url, token) as client:
-        await client.cancel(task_id)
+    """Cancel a task through its edge. Raises: ConfigError, RemoteError."""
+    async with connect_to(url, token) as agent:
+        await agent.cancel(task_id)
 
 
 async def cancel_stored(data: DataConfig, task_id: str) -> None:

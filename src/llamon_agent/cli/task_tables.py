@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
-from llamon_agent.cli.hearing import part_words
+from llamon_agent.cli.conversation import part_words
 from llamon_agent.cli.screen import one_line, plain
 from llamon_agent.domain.encoding import write_timestamp
 from llamon_agent.domain.message import Message, Part

@@ -13,6 +13,7 @@ import msgspec
 
 from llamon_agent.domain.errors import BadJson, BadParams
 from llamon_agent.domain.message import Role
+from llamon_agent.domain.task import TaskState
 from llamon_agent.wire.json_body import read_params
 
 Json = dict[str, Any]
@@ -47,6 +48,8 @@ SEND_KEYS = (
 """Marks the proto's names in a send, which holds much that callers fill freely: all those that a request has, in either
 version.
 """
+
+_STATE = "TASK_STATE_"
 
 _MAX_INT32 = 2**31 - 1
 _DIGITS = re.compile(r"[0-9]{1,10}")
@@ -88,6 +91,16 @@ def respelled(value: Any, spell: Callable[[str], str]) -> Any:
 
 def _camel(key: str) -> str:
     return _HUMP.sub(lambda found: found[1].upper(), key)
+
+
+def state_reader(states: Mapping[Enum, TaskState]) -> Callable[[Enum], TaskState | None]:
+    """What reads a server's states. One that is not specified, or newer than we are, means that the agent works."""
+
+    def state_in(state: Enum) -> TaskState | None:
+        is_other = state == 0 or (isinstance(state, str) and state.startswith(_STATE))
+        return states.get(state, TaskState.WORKING if is_other else None)
+
+    return state_in
 
 
 def read_count(value: Int32 | None, field: str, *, least: int = 0, most: int = _MAX_INT32) -> int | None:

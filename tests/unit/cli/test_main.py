@@ -71,7 +71,7 @@ def test_ctrl_c_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     async def interrupted(*_: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(card, "fetch_card", interrupted)
+    monkeypatch.setattr(card, "find_card", interrupted)
     assert main(["card", "http://127.0.0.1:1"]) == Exit.INTERRUPTED
 
 

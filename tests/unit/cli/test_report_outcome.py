@@ -3,17 +3,16 @@ import pytest
 from tests.unit.cli.conftest import Json, message, task
 
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.hearing import Hearing
 from llamon_agent.cli.questions import Asked
-from llamon_agent.cli.report import Outcome, outcome_of
-from llamon_agent.wire.v10.client_codec import read_event
+from llamon_agent.cli.report import Outcome, new_view, outcome_of
+from llamon_agent.wire.v10.client_codec import Client10
 
 
 def after(*events: Json) -> Outcome:
-    hearing = Hearing()
+    view = new_view()
     for event in events:
-        hearing.hear(read_event(msgspec.json.encode(event)))
-    return outcome_of(hearing)
+        list(view.apply(Client10().read_event(msgspec.json.encode(event))))
+    return outcome_of(view)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def test_every_state_has_its_exit_code(event: Json, exit_code: Exit) -> None:
     assert after(event).exit is exit_code
 
 
-def test_nothing_heard_is_no_answer() -> None:
+def test_no_event_is_no_answer() -> None:
     assert after().exit is Exit.UNREACHED
 
 

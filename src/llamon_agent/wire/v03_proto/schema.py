@@ -52,7 +52,7 @@ class Message(_Wire, frozen=True):
 
 
 class Artifact(_Wire, frozen=True):
-    artifact_id: str
+    artifact_id: str = ""
     name: str | None = None
     description: str | None = None
     parts: tuple[Part, ...] | None = None
@@ -63,33 +63,33 @@ class Artifact(_Wire, frozen=True):
 class TaskStatus(_Wire, frozen=True):
     """`message` is the JSON name of the proto's `update`."""
 
-    state: str
+    state: Enum = 0
     message: Message | None = None
     timestamp: str | None = None
 
 
 class Task(_Wire, frozen=True):
-    id: str
-    context_id: str
-    status: TaskStatus
+    id: str = ""
+    context_id: str | None = None
+    status: TaskStatus | None = None
     artifacts: tuple[Artifact, ...] | None = None
     history: tuple[Message, ...] | None = None
     metadata: Json | None = None
 
 
 class TaskStatusUpdateEvent(_Wire, frozen=True):
-    task_id: str
-    context_id: str
-    status: TaskStatus
-    final: bool = False
+    task_id: str = ""
+    context_id: str | None = None
+    status: TaskStatus | None = None
+    final: bool | None = False
 
 
 class TaskArtifactUpdateEvent(_Wire, frozen=True):
-    task_id: str
-    context_id: str
-    artifact: Artifact
-    append: bool = False
-    last_chunk: bool = False
+    task_id: str = ""
+    context_id: str | None = None
+    artifact: Artifact | None = None
+    append: bool | None = False
+    last_chunk: bool | None = False
 
 
 class StreamResponse(_Wire, frozen=True):

@@ -33,8 +33,9 @@ LOSSES: Mapping[str, str] = {
 }
 """What this wire cannot say of a domain message: the place, and what becomes of it."""
 
+CANCELLED = "TASK_STATE_CANCELLED"  # so the proto spells it
 STATE_OUT: Mapping[TaskState, str] = {state: "TASK_STATE_" + state.name for state in TaskState} | {
-    TaskState.CANCELED: "TASK_STATE_CANCELLED"  # so the proto spells it
+    TaskState.CANCELED: CANCELLED
 }
 
 _NO_PARTS = (proto_schema.Part(text=""),)

@@ -21,7 +21,7 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
 )
 from llamon_agent.wire.proto_json import ROLE_IN
-from llamon_agent.wire.v10.client_codec import read_event, read_task, write_send_params
+from llamon_agent.wire.v10.client_codec import Client10
 from llamon_agent.wire.v10.codec import V10
 from llamon_agent.wire.v10.values import STATE_IN
 
@@ -66,7 +66,9 @@ def parsed(written: bytes, into: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("preserving_proto_field_name", [False, True])
 def test_what_the_sdk_sends_is_read(preserving_proto_field_name: bool) -> None:
     request = pb.SendMessageRequest()
-    ParseDict(json.loads(write_send_params(MESSAGE, metadata={"a_b": 1.5}, blocking=False, history_length=0)), request)
+    sent = json.loads(Client10().write_send(MESSAGE, blocking=False))
+    sent["configuration"]["historyLength"] = 0
+    ParseDict({**sent, "metadata": {"a_b": 1.5}}, request)
     body = json.dumps(MessageToDict(request, preserving_proto_field_name=preserving_proto_field_name)).encode()
     assert V10.methods["SendMessage"](body) == SendMessage(
         message=MESSAGE, metadata={"a_b": 1.5}, blocking=False, history_length=0
@@ -171,8 +173,8 @@ def test_the_sdk_reads_a_message_that_answers() -> None:
 
 def test_our_client_reads_what_the_sdk_writes() -> None:
     task = ParseDict(json.loads(V10.write_task(TASK)), pb.Task())
-    assert read_task(json.dumps(MessageToDict(task)).encode()) == TASK
-    sent = read_event(json.dumps(MessageToDict(pb.SendMessageResponse(task=task))).encode())
+    assert Client10().read_task(json.dumps(MessageToDict(task)).encode()) == TASK
+    sent = Client10().read_event(json.dumps(MessageToDict(pb.SendMessageResponse(task=task))).encode())
     assert sent.event == Snapshot(task=TASK)
     chunk = pb.StreamResponse(
         artifact_update=pb.TaskArtifactUpdateEvent(
@@ -182,7 +184,7 @@ def test_our_client_reads_what_the_sdk_writes() -> None:
             append=True,
         )
     )
-    heard = read_event(json.dumps(MessageToDict(chunk)).encode(), seq=4)
+    heard = Client10().read_event(json.dumps(MessageToDict(chunk)).encode(), seq=4)
     assert heard.event == ArtifactUpdate(seq=4, artifact_id="a1", parts=(Text.of("x"),), append=True)
 
 

@@ -1,0 +1,319 @@
+"""One connection to a remote agent: its card, its calls and streams, and what goes wrong with them.
+
+A connection is made for one call, or for one command. So an agent that many share holds nothing that must be closed,
+belongs to no event loop, and can still cancel when the call that made it is being cancelled. No text of a library is
+shown: an error is one of ours, and what caused it is chained.
+"""
+
+import functools
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from uuid import uuid4
+
+import httpx2
+import msgspec
+
+from llamon_agent.client.agent_url import AgentUrl
+from llamon_agent.client.bindings import Binding, Call, Operation, binding_of
+from llamon_agent.client.card import HTTP_JSON, Card, Interface, decide_interface, read_card
+from llamon_agent.client.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, Unreached
+from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.events import Snapshot
+from llamon_agent.domain.message import Message, Metadata, Part, Role
+from llamon_agent.wire import sse
+from llamon_agent.wire.replies import BadReply, ClientCodec, TaskEvent
+
+MAX_BYTES = 16 * 1024 * 1024
+"""How large a body, or an event of a stream, may be: bytes, after decoding."""
+
+_CONNECT_S = 10.0
+_NO_CARD = (404, 405)  # the latter from a server for which all below its agent's path are calls
+_EVENT_STREAM = "text/event-stream"
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A reply, or one event of a stream: what it means, and how it was written."""
+
+    event: TaskEvent
+    raw: bytes
+
+
+def new_message(
+    parts: Sequence[Part], *, context_id: str | None, task_id: str | None, metadata: Metadata | None = None
+) -> Message:
+    """A new message of the user's."""
+    return Message(
+        message_id=uuid4().hex,
+        role=Role.USER,
+        parts=tuple(parts),
+        context_id=context_id,
+        task_id=task_id,
+        metadata=metadata,
+    )
+
+
+class Connection:
+    """One agent at one interface."""
+
+    def __init__(self, http: httpx2.AsyncClient, interface: Interface, card: Card | None) -> None:
+        self.card = card
+        self.version = interface.version or ""
+        self._http = http
+        self._binding = binding_of(interface)
+        self._codec = _codec_of(interface)
+        self._url = interface.url
+
+    @property
+    def streams(self) -> bool:
+        """Whether the agent streams, as far as is known."""
+        return self.card is None or self.card.streams
+
+    async def send(self, message: Message, *, stream: bool, blocking: bool = True) -> AsyncGenerator[Reply]:
+        """Send a message; every event as it comes, or the one reply. Raises: RemoteError."""
+        written = self._codec.write_send(message, blocking=blocking)
+        call = self._binding.call(Operation.STREAM if stream else Operation.SEND, message=written)
+        if not stream:
+            yield self._reply(await self._result(call))
+            return
+        async with aclosing(self._stream(call)) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def subscribe(self, task_id: str) -> AsyncGenerator[Reply]:
+        """Follow a task. Raises: RemoteError."""
+        call = self._binding.call(Operation.SUBSCRIBE, task_id=task_id)
+        try:
+            async with aclosing(self._stream(call)) as replies:
+                async for reply in replies:
+                    yield reply
+            return
+        except NotA2A as exc:
+            if call.content is not None or status_of(exc) != 405:
+                raise
+        # A GET by the annotations of both proto files, a POST by the prose of both texts.
+        async with aclosing(self._stream(msgspec.structs.replace(call, method="GET"))) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def get(self, task_id: str) -> Reply:
+        """A task as it is now. Raises: RemoteError."""
+        return await self._task(Operation.GET, task_id)
+
+    async def cancel(self, task_id: str) -> Reply:
+        """Cancel a task, and wait for it. Raises: RemoteError."""
+        return await self._task(Operation.CANCEL, task_id)
+
+    async def _task(self, operation: Operation, task_id: str) -> Reply:
+        body = await self._result(self._binding.call(operation, task_id=task_id))
+        try:
+            task = self._codec.read_task(body)
+        except BadReply as exc:
+            raise self._unreadable() from exc
+        return Reply(TaskEvent(event=Snapshot(task=task), task_id=task.id, context_id=task.context_id or None), body)
+
+    def _reply(self, result: bytes) -> Reply:
+        try:
+            return Reply(self._codec.read_event(result), result)
+        except BadReply as exc:
+            raise self._unreadable() from exc
+
+    def _unreadable(self) -> NotA2A:
+        return NotA2A(
+            "The remote agent's answer cannot be read.", detail=f"What {self._url} answers is not A2A {self.version}"
+        )
+
+    async def _result(self, call: Call) -> bytes:
+        headers = self._headers(call, "application/json")
+        async with _exchange(self._http, call, self._binding, headers) as response:
+            return self._binding.result(await _read(response))
+
+    async def _stream(self, call: Call) -> AsyncGenerator[Reply]:
+        """A stream's replies. An error before the first event comes as plain JSON. Source: A2A 1.0 §9.4.2."""
+        headers = self._headers(call, _EVENT_STREAM)
+        async with _exchange(self._http, call, self._binding, headers) as response:
+            if _media_type(response) != _EVENT_STREAM:
+                yield self._reply(self._binding.result(await _read(response)))
+                return
+            async with aclosing(_events(response)) as events:
+                async for event in events:
+                    yield self._reply(self._binding.result(event.data, is_error=event.name == "error"))
+
+    def _headers(self, call: Call, accept: str) -> dict[str, str]:
+        content = {"Content-Type": "application/json"} if call.content is not None else {}
+        return {"A2A-Version": self.version, "Accept": accept, **content}
+
+
+@asynccontextmanager
+async def open_http(
+    url: AgentUrl, token: str | None, *, read_s: float = _CONNECT_S
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """Redirects are not followed, so that a token stays where it was sent. A proxy is no way to one's own machine.
+
+    Units:  read_s is how long to wait for what an agent need not think about: its card, and a task as it is.
+    Raises: ConfigError.
+    """
+    check_token(token)
+    auth = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        httpx2.URL(url.origin)
+        http = httpx2.AsyncClient(
+            headers={"User-Agent": "llamon", **auth},
+            timeout=httpx2.Timeout(_CONNECT_S, read=read_s),
+            trust_env=not url.is_loopback,
+            verify=_tls(url),
+        )
+    except (httpx2.InvalidURL, ValueError) as exc:
+        raise ConfigError(f"{url.origin} is not an address that can be called; check its host and port.") from exc
+    async with http:
+        yield http
+
+
+def check_token(token: str | None) -> None:
+    """Raises: ConfigError."""
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise ConfigError("The token for the agent holds characters that no HTTP header can carry.")
+
+
+@asynccontextmanager
+async def connect(url: AgentUrl, token: str | None) -> AsyncIterator[Connection]:
+    """A connection to the agent at a URL, for as long as its caller waits. Raises: ConfigError, RemoteError."""
+    async with open_http(url, token) as http:
+        found = await find_card(http, url)
+        card = None if found is None else read_card(found, url.origin)
+        yield Connection(http, decide_interface(card, url), card)
+
+
+async def find_card(http: httpx2.AsyncClient, url: AgentUrl) -> bytes | None:
+    """The card as it is served; None where there is none. Raises: RemoteError."""
+    for path in url.card_paths:
+        try:
+            async with _exchange(http, Call("GET", url.origin + path)) as response:
+                return await _read_card(response)
+        except NotA2A as exc:
+            if status_of(exc) not in _NO_CARD:
+                raise
+    return None
+
+
+async def _read_card(response: httpx2.Response) -> bytes:
+    if "json" not in _media_type(response):
+        detail = f"{response.url} answers with something else than an agent card; is there an A2A agent?"
+        raise NotA2A(detail=detail)
+    return await _read(response)
+
+
+async def fetch(url: str) -> bytes:
+    """What is at a URL, asked for without a token. Raises: ConfigError, RemoteError."""
+    async with open_http(AgentUrl(url), None) as http, _exchange(http, Call("GET", url)) as response:
+        return await _read(response)
+
+
+def status_of(error: RemoteError) -> int | None:
+    """HTTP's status, where that is what went wrong."""
+    cause = error.__cause__
+    return cause.response.status_code if isinstance(cause, httpx2.HTTPStatusError) else None
+
+
+@asynccontextmanager
+async def _exchange(
+    http: httpx2.AsyncClient, call: Call, binding: Binding | None = None, headers: dict[str, str] | None = None
+) -> AsyncIterator[httpx2.Response]:
+    """A request and its response, a success, not yet read. Raises: RemoteError.
+
+    How long a call may take that has an agent do something is for who waits to say.
+    """
+    timeout = httpx2.Timeout(_CONNECT_S, read=None) if call.method == "POST" else http.timeout
+    try:
+        async with http.stream(
+            call.method, call.url, content=call.content, headers=headers, timeout=timeout
+        ) as response:
+            try:
+                response.raise_for_status()
+            except httpx2.HTTPStatusError as exc:
+                raise await _refusal(response, binding) from exc
+            yield response
+    except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+        raise _failure(exc) from exc
+
+
+async def _refusal(response: httpx2.Response, binding: Binding | None) -> RemoteError:
+    """What a response says that is no success."""
+    status = response.status_code
+    if status in (401, 403):
+        return NotAllowed()
+    if binding is not None and "json" in _media_type(response):
+        error = binding.error(await _read(response))
+        if error is not None:
+            return error
+    return Unreached() if status >= 500 or status == 429 else NotA2A()
+
+
+def _failure(exc: Exception) -> RemoteError:
+    match exc:
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return NobodyThere()
+        case httpx2.TimeoutException():
+            return TimedOut()
+        case httpx2.HTTPError():
+            return Unreached()
+    return NotA2A()
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    """All of a body. Raises: NotA2A, where it is too large."""
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        _check_size(len(body))
+    return bytes(body)
+
+
+async def _events(response: httpx2.Response) -> AsyncGenerator[sse.Event]:
+    """The events of a stream. Raises: NotA2A, where one is too large."""
+    reader, pending_bytes = sse.Reader(), 0
+    async for piece in response.aiter_bytes():
+        events = reader.feed(piece)
+        pending_bytes = len(piece) if events else pending_bytes + len(piece)
+        _check_size(pending_bytes)
+        for event in events:
+            yield event
+
+
+def _check_size(size_bytes: int) -> None:
+    if size_bytes > MAX_BYTES:
+        told = f"an answer of more than {MAX_BYTES // 1024**2} MiB, or an event of a stream"
+        raise NotA2A(
+            f"The remote agent gave {told}.", detail=f"The agent gave {told}, which is more than llamon reads."
+        )
+
+
+def _media_type(response: httpx2.Response) -> str:
+    media_type: str = response.headers.get("Content-Type", "")
+    return media_type.partition(";")[0].strip().lower()
+
+
+def _codec_of(interface: Interface) -> ClientCodec:
+    """Loaded when it is needed, as the command line speaks one version at a time."""
+    if interface.version != "0.3":
+        from llamon_agent.wire.v10.client_codec import Client10
+
+        return Client10(interface.tenant or None)
+    if interface.protocol_binding == HTTP_JSON:
+        from llamon_agent.wire.v03_proto.client_codec import Client03Proto
+
+        return Client03Proto()
+    from llamon_agent.wire.v03.client_codec import Client03
+
+    return Client03()
+
+
+def _tls(url: AgentUrl) -> ssl.SSLContext:
+    """What is trusted: nothing where no TLS can be, as reading the certificates takes longer than many a call."""
+    is_plain = url.is_loopback and url.origin.startswith("http:")
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else _certificates()
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
