@@ -56,6 +56,10 @@ _ERRORS: Mapping[object, type[RemoteError]] = {
 """What an error's code or name says; any other is a refusal. Source: A2A 1.0 §5.4; 0.3 §8.2."""
 
 
+_OLD_STATUSES: Mapping[int, type[RemoteError]] = {404: NoSuchTask, 409: TaskEnded, 429: Busy, 501: TaskEnded}
+"""What HTTP's status says of an error of which nothing but its message is told, as by the official SDK 0.3."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """One HTTP request."""
 
@@ -73,8 +77,8 @@ class Binding(Protocol):
     def result(self, body: bytes, *, is_error: bool = False) -> bytes:
         """What a body, or a stream's event, holds. Raises: Refused, Busy, NotA2A."""
 
-    def error(self, body: bytes) -> RemoteError | None:
-        """The error in the body of a response that is no success, if there is one."""
+    def error(self, body: bytes, status: int) -> RemoteError | None:
+        """The error in the body of a response that is no success, if there is one; status is HTTP's."""
 
 
 class _Response(msgspec.Struct, frozen=True):
@@ -112,7 +116,7 @@ class JsonRpc:
             raise NotA2A(detail=detail)
         return bytes(response.result)
 
-    def error(self, body: bytes) -> RemoteError | None:
+    def error(self, body: bytes, status: int) -> RemoteError | None:  # noqa: ARG002
         """HTTP's status says more than an error in its body does, except that the agent is busy."""
         try:
             self.result(body)
@@ -144,19 +148,21 @@ class Rest:
     def result(self, body: bytes, *, is_error: bool = False) -> bytes:
         """The body as it is; an error in a stream is an event of its own kind."""
         if is_error:
-            raise self.error(body) or NotA2A()
+            raise self.error(body, 200) or NotA2A()
         return body
 
-    def error(self, body: bytes) -> RemoteError | None:
-        """1.0's google.rpc.Status, or one of the shapes that 0.3 has for it."""
+    def error(self, body: bytes, status: int) -> RemoteError | None:
+        """1.0's google.rpc.Status, or one of the shapes that 0.3 has for it: a name or a number, or only a message."""
         try:
             told = msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        if isinstance(status := told.get("error"), dict):
-            return _error_of(status, reason) if (reason := _reason(status)) else None
-        name = told.get("type")
-        return _error_of(told, name) if isinstance(name, str) else None
+        if isinstance(rpc_status := told.get("error"), dict):
+            return _error_of(rpc_status, reason) if (reason := _reason(rpc_status)) else None
+        if isinstance(code := told.get("type", told.get("code")), str | int):
+            return _error_of(told, code)
+        kind = _OLD_STATUSES.get(status, Refused if status < 500 else None)
+        return kind(said=str(told["message"])) if kind and "message" in told else None
 
 
 def binding_of(interface: Interface) -> Binding:

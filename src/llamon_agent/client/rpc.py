@@ -243,7 +243,7 @@ async def _refusal(response: httpx2.Response, binding: Binding | None) -> Remote
     if status in (401, 403):
         return NotAllowed()
     if binding is not None and "json" in _media_type(response):
-        error = binding.error(await _read(response))
+        error = binding.error(await _read(response), status)
         if error is not None:
             return error
     return Unreached() if status >= 500 or status == 429 else NotA2A()
