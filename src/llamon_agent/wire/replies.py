@@ -5,7 +5,7 @@ know is left out, so that its answers are still readable. What a client cannot k
 created) is left empty. The wire's values are told apart by their names alone, which the schemas share.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -15,7 +15,7 @@ from llamon_agent.domain.errors import CallerError, LlamonError
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Part, Role
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.wire.proto_json import ROLE_IN, SEND_KEYS, read_proto_params
+from llamon_agent.wire.proto_json import SEND_KEYS, read_proto_params
 
 _PROTO_NAMES = (*SEND_KEYS, b"status_update", b"artifact_update", b"artifact_id", b"last_chunk")
 """Tells the proto's names in a reply, which some servers write."""
@@ -51,7 +51,7 @@ class ClientCodec(Protocol):
         """A bare task. Raises: BadReply."""
 
 
-class ReplyReader(msgspec.Struct, frozen=True):
+class ReplyReader(msgspec.Struct, frozen=True, kw_only=True):
     """How one schema's values are read.
 
     Shape: part_in gives None for a part without any content that we know, state_in None for what is no state of the
@@ -60,6 +60,7 @@ class ReplyReader(msgspec.Struct, frozen=True):
 
     part_in: Callable[[Any, int], Part | None]
     state_in: Callable[[Any], TaskState | None]
+    roles: Mapping[Any, Role]
     content: str = "parts"
 
     def read(self, decoder: msgspec.json.Decoder[W], reply: bytes, value_in: Callable[[W], D]) -> D:
@@ -115,7 +116,7 @@ class ReplyReader(msgspec.Struct, frozen=True):
         """A message; one without a role is the agent's. Raises: BadParams."""
         return Message(
             message_id=message.message_id or "",
-            role=ROLE_IN.get(message.role, Role.AGENT),
+            role=self.roles.get(message.role, Role.AGENT),
             parts=self._parts_in(getattr(message, self.content)),
             context_id=message.context_id or None,
             task_id=message.task_id or None,

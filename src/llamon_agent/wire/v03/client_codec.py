@@ -2,7 +2,7 @@
 
 import msgspec
 
-from llamon_agent.domain.message import Message, Part
+from llamon_agent.domain.message import Message, Part, Role
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.wire.replies import BadReply, ReplyReader, TaskEvent
 from llamon_agent.wire.v03 import schema
@@ -73,7 +73,7 @@ def _part_in(part: schema.Part, position: int) -> Part | None:
     return None if empty else part_in(part, position)
 
 
-_READER = ReplyReader(_part_in, _STATES.get)
+_READER = ReplyReader(part_in=_part_in, state_in=_STATES.get, roles={role.value: role for role in Role})
 
 
 def _response_of(reply: _Reply) -> _Response:

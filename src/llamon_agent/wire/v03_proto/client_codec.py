@@ -4,7 +4,7 @@ import msgspec
 
 from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.wire.proto_json import state_reader
+from llamon_agent.wire.proto_json import ROLE_IN, state_reader
 from llamon_agent.wire.replies import ReplyReader, TaskEvent
 from llamon_agent.wire.v03.values import encode
 from llamon_agent.wire.v03_proto import schema as proto_schema
@@ -20,7 +20,12 @@ def _part_in(part: proto_schema.Part, position: int) -> Part | None:
     return None if empty else part_in(part, position)
 
 
-_READER = ReplyReader(_part_in, state_reader({**STATE_IN, CANCELLED: TaskState.CANCELED}), content="content")
+_READER = ReplyReader(
+    part_in=_part_in,
+    state_in=state_reader({**STATE_IN, CANCELLED: TaskState.CANCELED}),
+    roles=ROLE_IN,
+    content="content",
+)
 
 
 class Client03Proto:

@@ -4,7 +4,7 @@ import msgspec
 
 from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import Task
-from llamon_agent.wire.proto_json import state_reader
+from llamon_agent.wire.proto_json import ROLE_IN, state_reader
 from llamon_agent.wire.replies import ReplyReader, TaskEvent
 from llamon_agent.wire.v10 import schema
 from llamon_agent.wire.v10.values import STATE_IN, encode, message_out, part_in
@@ -19,7 +19,7 @@ def _part_in(part: schema.Part, position: int) -> Part | None:
     return None if empty else part_in(part, position)
 
 
-_READER = ReplyReader(_part_in, state_reader(STATE_IN))
+_READER = ReplyReader(part_in=_part_in, state_in=state_reader(STATE_IN), roles=ROLE_IN)
 
 
 class Client10:
