@@ -27,9 +27,9 @@ class AgentUrl:
         except ValueError:
             fits = None
         if not fits:
-            raise ConfigError(f"{url!r} is not the URL of an agent; give one such as http://127.0.0.1:8000")
+            raise ConfigError(f"{url!r} is not a URL; give one such as http://127.0.0.1:8000")
         if "@" in parts.netloc:
-            raise ConfigError("The URL of an agent must not hold a user or a password; give a token instead.")
+            raise ConfigError("A URL must not hold a user or a password; give a token instead.")
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.is_loopback = is_loopback(parts.hostname or "")
         path = parts.path + (f"?{parts.query}" if parts.query else "")

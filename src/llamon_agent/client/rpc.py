@@ -8,7 +8,8 @@ shown: an error is one of ours, and what caused it is chained.
 import functools
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any
 from uuid import uuid4
 
 import httpx2
@@ -124,14 +125,12 @@ class Connection:
         )
 
     async def _result(self, call: Call) -> bytes:
-        headers = self._headers(call, "application/json")
-        async with _exchange(self._http, call, self._binding, headers) as response:
+        async with self._exchange(call, "application/json", waits=call.method == "POST") as response:
             return self._binding.result(await _read(response))
 
     async def _stream(self, call: Call) -> AsyncGenerator[Reply]:
         """A stream's replies. An error before the first event comes as plain JSON. Source: A2A 1.0 §9.4.2."""
-        headers = self._headers(call, _EVENT_STREAM)
-        async with _exchange(self._http, call, self._binding, headers) as response:
+        async with self._exchange(call, _EVENT_STREAM, waits=True) as response:
             if _media_type(response) != _EVENT_STREAM:
                 yield self._reply(self._binding.result(await _read(response)))
                 return
@@ -139,9 +138,12 @@ class Connection:
                 async for event in events:
                     yield self._reply(self._binding.result(event.data, is_error=event.name == "error"))
 
-    def _headers(self, call: Call, accept: str) -> dict[str, str]:
+    def _exchange(self, call: Call, accept: str, *, waits: bool) -> AbstractAsyncContextManager[httpx2.Response]:
+        """How long a call may take that has the agent do something is for its caller to say."""
         content = {"Content-Type": "application/json"} if call.content is not None else {}
-        return {"A2A-Version": self.version, "Accept": accept, **content}
+        headers = {"A2A-Version": self.version, "Accept": accept, **content}
+        timeout = httpx2.Timeout(_CONNECT_S, read=None) if waits else self._http.timeout
+        return _exchange(self._http, call, self._binding, headers=headers, timeout=timeout)
 
 
 @asynccontextmanager
@@ -217,17 +219,11 @@ def status_of(error: RemoteError) -> int | None:
 
 @asynccontextmanager
 async def _exchange(
-    http: httpx2.AsyncClient, call: Call, binding: Binding | None = None, headers: dict[str, str] | None = None
+    http: httpx2.AsyncClient, call: Call, binding: Binding | None = None, **options: Any
 ) -> AsyncIterator[httpx2.Response]:
-    """A request and its response, a success, not yet read. Raises: RemoteError.
-
-    How long a call may take that has an agent do something is for who waits to say.
-    """
-    timeout = httpx2.Timeout(_CONNECT_S, read=None) if call.method == "POST" else http.timeout
+    """A request and its response, a success, not yet read. Raises: RemoteError."""
     try:
-        async with http.stream(
-            call.method, call.url, content=call.content, headers=headers, timeout=timeout
-        ) as response:
+        async with http.stream(call.method, call.url, content=call.content, **options) as response:
             try:
                 response.raise_for_status()
             except httpx2.HTTPStatusError as exc:
@@ -282,9 +278,9 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[sse.Event]:
 
 def _check_size(size_bytes: int) -> None:
     if size_bytes > MAX_BYTES:
-        told = f"an answer of more than {MAX_BYTES // 1024**2} MiB, or an event of a stream"
         raise NotA2A(
-            f"The remote agent gave {told}.", detail=f"The agent gave {told}, which is more than llamon reads."
+            f"The remote agent's answer is larger than {MAX_BYTES // 1024**2} MiB.",
+            detail=f"The agent's answer, or an event of it, is larger than {MAX_BYTES // 1024**2} MiB.",
         )
 
 
