@@ -111,7 +111,7 @@ class Chat:
         if self._view.is_over:
             self._view = new_view()
         message = new_message(parts, context_id=self._context_id, task_id=self._view.task_id)
-        following = follow(self._agent, message, self._tell, stream=self._agent.streams, timeout_s=self._timeout_s)
+        following = follow(self._agent, message, self._show, stream=self._agent.streams, timeout_s=self._timeout_s)
         try:
             self._runner.run(following)
         except KeyboardInterrupt:
@@ -121,7 +121,7 @@ class Chat:
         else:
             self._close()
 
-    def _tell(self, reply: Reply) -> None:
+    def _show(self, reply: Reply) -> None:
         show(self._screen, self._view.apply(reply.event))
         self._context_id = self._view.context_id or self._context_id
 

@@ -70,20 +70,20 @@ def show(screen: Screen, news: Iterable[Begun | Progress | Delta]) -> None:
 async def follow(
     agent: Connection,
     message: Message,
-    tell: Callable[[Reply], None],
+    on_reply: Callable[[Reply], None],
     *,
     stream: bool,
     blocking: bool = True,
     timeout_s: float,
 ) -> None:
-    """Send a message and pass on what the agent tells, until it has told all. Raises: RemoteError."""
+    """Send a message and pass on every reply, until the last one. Raises: RemoteError."""
     try:
         async with (
             asyncio.timeout(timeout_s),
             aclosing(agent.send(message, stream=stream, blocking=blocking)) as replies,
         ):
             async for reply in replies:
-                tell(reply)
+                on_reply(reply)
     except TimeoutError as exc:
         limit = "1 second" if timeout_s == 1 else f"{timeout_s:g} seconds"
         raise TimedOut(detail=f"There was no whole answer within {limit}; the task may be going on.") from exc

@@ -56,7 +56,7 @@ def _refusal(response: httpx2.Response) -> str:
 
 
 def _broken(error: BaseException, url: str) -> str:
-    """The sentence for a request that got no response, or no whole one; told by what caused it."""
+    """The sentence for a request that got no response, or no whole one, by what caused it."""
     causes = _causes(error)
     where = urlsplit(url)
     origin = f"{where.scheme}://{where.netloc}"

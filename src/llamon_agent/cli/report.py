@@ -1,4 +1,4 @@
-"""How a turn ended, in words and as an exit code, and how a command that asked one thing of an agent tells it."""
+"""How a turn ended, in words and as an exit code, and how a command that asked one thing of an agent ends."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -54,17 +54,17 @@ def outcome_of(view: TaskView) -> Outcome:
             return Outcome(exit=Exit.UNREACHED, error="The answer is not complete; the task goes on without us.")
 
 
-def teller(screen: Screen, view: TaskView, *, as_json: bool) -> Callable[[Reply], None]:
-    """What passes on what the agent tells: as it was written, or as words."""
+def reply_printer(screen: Screen, view: TaskView, *, as_json: bool) -> Callable[[Reply], None]:
+    """What shows each reply: as it was written, or as words."""
 
-    def tell(reply: Reply) -> None:
+    def show_reply(reply: Reply) -> None:
         news = list(view.apply(reply.event))
         if as_json:
             screen.json(msgspec.json.format(reply.raw, indent=-1).decode())
         else:
             show(screen, news)
 
-    return tell
+    return show_reply
 
 
 def finish(screen: Screen, view: TaskView, outcome: Outcome, url: str, *, as_json: bool) -> Exit:

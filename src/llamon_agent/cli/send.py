@@ -12,7 +12,7 @@ from llamon_agent.cli.conversation import connect_to, follow
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.failure_text import exit_of_failure, failure_text
 from llamon_agent.cli.options import AsJson, Switch, Token
-from llamon_agent.cli.report import Outcome, finish, new_view, outcome_of, teller
+from llamon_agent.cli.report import Outcome, finish, new_view, outcome_of, reply_printer
 from llamon_agent.cli.screen import Screen
 from llamon_agent.client.errors import RemoteError
 from llamon_agent.client.rpc import new_message
@@ -46,7 +46,7 @@ def get(
 async def _get(url: str, task_id: str, token: str | None, *, as_json: bool) -> Exit:
     screen, view = Screen(), new_view()
     async with connect_to(url, token) as agent:
-        teller(screen, view, as_json=as_json)(await agent.get(task_id))
+        reply_printer(screen, view, as_json=as_json)(await agent.get(task_id))
     outcome = outcome_of(view)
     if outcome.exit is Exit.UNREACHED:
         outcome = msgspec.structs.replace(outcome, error=f"The task is {view.state}; ask again later.")
@@ -121,11 +121,11 @@ def _read_history(path: Path) -> list[object]:
 
 async def _send(url: str, token: str | None, message: Message, ways: _Ways) -> Exit:
     screen, view = Screen(), new_view()
-    tell = teller(screen, view, as_json=ways.as_json)
+    on_reply = reply_printer(screen, view, as_json=ways.as_json)
     try:
         async with connect_to(url, token) as agent:
             await follow(
-                agent, message, tell, stream=ways.stream, blocking=not ways.background, timeout_s=ways.timeout_s
+                agent, message, on_reply, stream=ways.stream, blocking=not ways.background, timeout_s=ways.timeout_s
             )
     except RemoteError as error:
         if (code := exit_of_failure(error)) is not Exit.UNREACHED:

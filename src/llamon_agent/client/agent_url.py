@@ -1,7 +1,8 @@
 """A remote agent's URL, as a person or a host gives it.
 
 One rule above all: calls, and the token with them, go to the origin that the URL names and to no other, whatever a card
-says. A card tells the path. (An agent behind a proxy names its public URL in the card, also when asked privately.)
+says. A card gives the path. (An agent with a proxy in front names its public URL in the card, also when asked
+privately.)
 """
 
 from ipaddress import ip_address

@@ -61,7 +61,7 @@ UNNAMED = "question"
 
 
 def questions_of(message: Message | None) -> tuple[Question, ...]:
-    """What a paused task asks: its questions where they are told as data, else the message itself as one question."""
+    """What a paused task asks: its questions where they come as data, else the message itself as one question."""
     parts = message.parts if message else ()
     data = [part.data for part in parts if isinstance(part, Data)]
     for value in data:

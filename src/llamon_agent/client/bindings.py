@@ -57,7 +57,7 @@ _ERRORS: Mapping[object, type[RemoteError]] = {
 
 
 _OLD_STATUSES: Mapping[int, type[RemoteError]] = {404: NoSuchTask, 409: TaskEnded, 429: Busy, 501: TaskEnded}
-"""What HTTP's status says of an error of which nothing but its message is told, as by the official SDK 0.3."""
+"""What HTTP's status says of an error that is only a message, as the official SDK 0.3 writes it."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -154,15 +154,15 @@ class Rest:
     def error(self, body: bytes, status: int) -> RemoteError | None:
         """1.0's google.rpc.Status, or one of the shapes that 0.3 has for it: a name or a number, or only a message."""
         try:
-            told = msgspec.json.decode(body, type=dict[str, Any])
+            error = msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        if isinstance(rpc_status := told.get("error"), dict):
+        if isinstance(rpc_status := error.get("error"), dict):
             return _error_of(rpc_status, reason) if (reason := _reason(rpc_status)) else None
-        if isinstance(code := told.get("type", told.get("code")), str | int):
-            return _error_of(told, code)
+        if isinstance(code := error.get("type", error.get("code")), str | int):
+            return _error_of(error, code)
         kind = _OLD_STATUSES.get(status, Refused if status < 500 else None)
-        return kind(said=str(told["message"])) if kind and "message" in told else None
+        return kind(said=str(error["message"])) if kind and "message" in error else None
 
 
 def binding_of(interface: Interface) -> Binding:

@@ -1,7 +1,7 @@
 """What goes wrong with a remote agent. All of it is an agent's failure to whoever runs one inside their own agent.
 
 `public` is ours to the last word. What the remote agent said is kept apart in `said`: it was meant for its caller, not
-for ours. `detail` is for the person who named the agent's address, as it may tell addresses.
+for ours. `detail` is for the person who named the agent's address, as it may contain addresses.
 """
 
 from llamon_agent.client.answers import Answer

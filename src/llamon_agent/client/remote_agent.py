@@ -2,7 +2,7 @@
 
 Theory. A call follows a stream to where the remote task is settled: it has an answer, it asks, or it has failed. A
 stream may break while the task goes on, so a broken one is taken up once more by the task's id; the deltas go on where
-they were, as only what is new is told. Every call has a connection of its own (see `connection`).
+they were, as only what is new is passed on. Every call has a connection of its own (see `rpc`).
 
 History is sent by the contract (docs/history.md): the host may pass its past turns with every message, and they go out
 with every one. A thread that is not empty ignores them, and an agent that has forgotten its own needs them again.

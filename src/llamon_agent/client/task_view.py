@@ -1,8 +1,8 @@
-"""One task as its events tell it, through as many streams as it takes. Pure: events in, what is new in them out.
+"""One task, built up from its events, through as many streams as it takes. Pure: events in, what is new in them out.
 
-Rules. An artifact's event is a piece of it or the whole of it, and only what is new is told; how is its text's to say
-(`AnswerText` for programs). What the task had said before this call is not told again. Words that a task ends with are
-its answer where it gave no other. Events of another task are ignored.
+Rules. An artifact's event is a piece of it or the whole of it, and only what is new comes out, as deltas: `AnswerText`
+makes them for programs. What the task had before this call is not repeated. A message that a task ends with is its
+answer if there was no other. Events of another task are ignored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ class Growing:
 
 
 class TaskText(Protocol):
-    """A task's text as it is told: what is new, as deltas."""
+    """Makes deltas of what is new in a task's text."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been told."""
+        """Whether there has been no text yet."""
 
     def grew(self, artifact_id: str, parts: Sequence[Part], artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
         """These parts came to an artifact."""
@@ -64,36 +64,36 @@ class AnswerText:
 
     def __init__(self, before: Sequence[Artifact] = ()) -> None:
         self._before = {artifact.artifact_id: _text(artifact.parts) for artifact in before}
-        self._told: list[str] = []
+        self._text: list[str] = []
         self._last: str | None = None  # the artifact that the last words belong to
 
     def __str__(self) -> str:
-        return "".join(self._told)
+        return "".join(self._text)
 
     @property
     def is_empty(self) -> bool:
-        return not any(self._told)
+        return not any(self._text)
 
     def grew(self, artifact_id: str, parts: Sequence[Part], artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
         """A piece of the last artifact follows the text; one of another may change its middle."""
         if self._last != artifact_id:
             yield from self.changed(artifacts)
         elif words := _text(parts):
-            self._told.append(words)
+            self._text.append(words)
             yield Delta(text=words)
 
     def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
         """What is new in all of the text."""
         new = {name: words for name, made in artifacts.items() if (words := self._new_text(name, made))}
         self._last = list(new)[-1] if new else None
-        whole, told = _BETWEEN.join(new.values()), str(self)
-        if whole == told:
+        whole, known = _BETWEEN.join(new.values()), str(self)
+        if whole == known:
             return
-        if whole.startswith(told):
-            self._told.append(whole.removeprefix(told))
-            yield Delta(text=self._told[-1])
+        if whole.startswith(known):
+            self._text.append(whole.removeprefix(known))
+            yield Delta(text=self._text[-1])
         else:
-            self._told = [whole]
+            self._text = [whole]
             yield Delta(text=whole, restart=True)
 
     def _new_text(self, name: str, made: Growing) -> str:
@@ -127,18 +127,18 @@ class TaskView:
         """Nothing more comes of it until somebody acts."""
         return self.is_over or self.state in PAUSED
 
-    def apply(self, told: TaskEvent) -> Iterator[Begun | Progress | Delta]:
+    def apply(self, update: TaskEvent) -> Iterator[Begun | Progress | Delta]:
         """What is new in an event."""
-        event = told.event
+        event = update.event
         if isinstance(event, Message):
             self.is_reply, self.context_id = True, event.context_id or self.context_id
             yield from self._replace(Artifact(artifact_id=_REPLY, parts=event.parts))
             return
-        if told.task_id and self.task_id is not None and told.task_id != self.task_id:
+        if update.task_id and self.task_id is not None and update.task_id != self.task_id:
             return
-        if self.task_id is None and told.task_id:
-            self.task_id, self.context_id = told.task_id, told.context_id
-            yield Begun(task_id=told.task_id, context_id=told.context_id or "")
+        if self.task_id is None and update.task_id:
+            self.task_id, self.context_id = update.task_id, update.context_id
+            yield Begun(task_id=update.task_id, context_id=update.context_id or "")
         match event:
             case Snapshot(task=task):
                 yield from self._snapshot(task)
@@ -192,7 +192,7 @@ class TaskView:
 
 
 def _seed_outcome(task: Task) -> SeedOutcome | None:
-    """What the remote agent tells of the history it was sent; an agent that is not ours tells nothing."""
+    """What became of the history that was sent; an agent that is not ours does not say."""
     try:
         return msgspec.convert((task.metadata or {}).get("history"), SeedOutcome)
     except msgspec.ValidationError:

@@ -2,7 +2,7 @@
 
 Lenient where the edge is strict: what another server leaves out is its default, and a part without any content that we
 know is left out, so that its answers are still readable. What a client cannot know of a task (owner, agent, when it was
-created) is left empty. The wire's values are told apart by their names alone, which the schemas share.
+created) is left empty. The schemas of all versions share the names that are read here.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -39,8 +39,8 @@ def is_rich(artifact: Artifact) -> bool:
     return not all(isinstance(part, Text) for part in artifact.parts)
 
 
-def beside_text(artifact: Artifact) -> Artifact:
-    """The artifact without its text, which is told in the answer, once."""
+def without_text(artifact: Artifact) -> Artifact:
+    """The artifact without its text, which is in the answer already."""
     parts = tuple(part for part in artifact.parts if not isinstance(part, Text))
     return msgspec.structs.replace(artifact, parts=parts)
 

@@ -6,12 +6,12 @@ step has done is saved before the next one begins:
 
     send ──▶ ask (one for each question) ──▶ answer ──▶ ask again, or the end
 
-- Its state is kept per thread, beside that of the graph around it (`checkpointer=True`). So the remote task survives a
+- Its state is kept per thread, next to that of the graph around it (`checkpointer=True`). So the remote task survives a
   restart between question and answer, and a question that was dropped is known by the next turn, which cancels the
   remote task first if that has not been done yet: else its message would be taken for the answer.
 - Questions go up as they came, value and schema; answers go down as they came, by the question's id, to the same task.
 - The remote conversation is named by the thread and by the node's place in the graph. Without a checkpointer there is
-  none: each call has a context of its own, so that no message ever meets a question that nobody here is asking.
+  none: each call has a context of its own, so that no message is ever taken for the answer to an earlier question.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from llamon_agent.client.errors import (
     TaskFailed,
     Unkept,
 )
-from llamon_agent.client.langgraph.content import artifact_out, beside_text, is_rich, message_of, parts_of
+from llamon_agent.client.langgraph.content import artifact_out, is_rich, message_of, parts_of, without_text
 from llamon_agent.client.langgraph.token_callbacks import TokenCallbacks
 from llamon_agent.client.remote_agent import RemoteAgent
 from llamon_agent.domain.events import Delta, Progress
@@ -53,7 +53,7 @@ _CHECKPOINT_NS = "checkpoint_ns"
 """Where LangGraph keeps a step's way through the graphs: `node:task id` for each, the innermost last."""
 
 _CHECKPOINTER = "__pregel_checkpointer"
-"""Where LangGraph tells a step what its graph keeps its state in; None where it keeps none."""
+"""Where LangGraph puts what a graph keeps its state in; None if it keeps none."""
 
 
 class _Conversation(TypedDict):
@@ -124,7 +124,7 @@ class _Steps:
             return _waits(asked)
 
     async def on_question_dropped(self, state: _State) -> None:
-        """The question is dropped, so nobody will answer the remote task."""
+        """The question is dropped, so the remote task will get no answer."""
         if (waiting := _waiting(state)) is not None:
             await self._stop(waiting.task_id)
 
@@ -155,7 +155,7 @@ class _Steps:
         raise NotA2A
 
     async def _stop(self, task_id: str | None) -> None:
-        """Cancel the remote task of a run that is being stopped or fails; nobody waits for it for long."""
+        """Cancel the remote task of a run that is being stopped or fails; wait only a short time for it."""
         if task_id is not None:
             with suppress(RemoteError, TimeoutError):
                 async with asyncio.timeout(_CANCEL_S):
@@ -164,15 +164,15 @@ class _Steps:
 
 def _outcome(answer: Answer, asked: Answer | None, message_id: str) -> dict[str, Any]:
     """What a step writes: the questions that wait now, or the message that ends the node."""
-    tell = get_stream_writer()
+    write = get_stream_writer()
     if answer.asks:
         if asked is not None and answer.questions == asked.questions:
-            tell({"progress": answer.question})  # the same again, so the words say what was wrong with the answer
+            write({"progress": answer.question})  # the same again, so the words say what was wrong with the answer
         return _waits(answer)
     known = asked.artifacts if asked else ()
     for artifact in answer.artifacts:
         if is_rich(artifact) and artifact not in known:
-            tell({"artifact": artifact_out(beside_text(artifact))})
+            write({"artifact": artifact_out(without_text(artifact))})
     return {"messages": [message_of(answer, message_id)], "waiting": None, "answers": Overwrite({})}
 
 

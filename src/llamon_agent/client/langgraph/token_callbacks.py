@@ -1,6 +1,6 @@
-"""Says a remote agent's words as a chat model says its tokens, so that whoever streams the graph's messages hears them.
+"""Passes a remote agent's words to LangChain's callbacks, as a chat model passes its tokens.
 
-LangGraph streams as messages what chat models tell their callbacks. A text that is taken back has no form there: the
+So they reach everybody that streams the graph's messages. A text that is taken back has no form there: the
 next words are a new message, of the same step, which readers take for the one that counts.
 """
 

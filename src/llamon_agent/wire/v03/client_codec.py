@@ -44,7 +44,7 @@ class _Artifact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Reply(_Message, frozen=True):
-    """A Message, a Task, or an update of one, told apart by `kind`. Source: A2A 0.3 §7.1, §7.2."""
+    """A Message, a Task, or an update of one; `kind` says which. Source: A2A 0.3 §7.1, §7.2."""
 
     kind: str | None = None
     id: str | None = None
@@ -92,8 +92,13 @@ def _response_of(reply: _Reply) -> _Response:
 
 def _kind_of(reply: _Reply) -> str | None:
     """The kind of a reply whose sender left it out."""
-    told = {"message": reply.parts, "artifact-update": reply.artifact, "status-update": reply.task_id, "task": reply.id}
-    return next((kind for kind, value in told.items() if value is not None), None)
+    fields = {
+        "message": reply.parts,
+        "artifact-update": reply.artifact,
+        "status-update": reply.task_id,
+        "task": reply.id,
+    }
+    return next((kind for kind, value in fields.items() if value is not None), None)
 
 
 class Client03:

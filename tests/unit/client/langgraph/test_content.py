@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from llamon_agent.client.answers import Answer
-from llamon_agent.client.langgraph.content import beside_text, message_of, parts_of
+from llamon_agent.client.langgraph.content import message_of, parts_of, without_text
 from llamon_agent.domain.message import Data, Part, Raw, Text, Url
 from llamon_agent.domain.task import Artifact, TaskState
 
@@ -65,7 +65,7 @@ def test_artifacts_that_are_more_than_text_come_along_whole() -> None:
 
 def test_beside_the_text_is_what_is_none() -> None:
     artifact = Artifact(artifact_id="a", name="n", parts=(Text.of("x"), Data(data=1)))
-    assert beside_text(artifact) == Artifact(artifact_id="a", name="n", parts=(Data(data=1),))
+    assert without_text(artifact) == Artifact(artifact_id="a", name="n", parts=(Data(data=1),))
 
 
 def test_an_answer_of_data_alone_is_no_empty_message() -> None:
