@@ -41,8 +41,11 @@ class TerminalText:
         """A piece of an artifact follows what was shown, whichever it belongs to."""
         return self._whole(artifact_id, self._shown.get(artifact_id, "") + words_of(parts))
 
-    def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
-        """What is new of each artifact."""
+    def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Progress | Delta]:
+        """What is new of each artifact, and that one is none any more, as a person has read it."""
+        gone = [self._shown.pop(artifact_id) for artifact_id in self._shown.keys() - artifacts.keys()]
+        if any(gone):
+            yield Progress(text="the agent took back what it had said")
         for artifact_id, made in artifacts.items():
             yield from self._whole(artifact_id, words_of(made.parts))
 

@@ -20,6 +20,7 @@ from llamon_agent.client.answers import Answer, RemoteEvent, answer_parts
 from llamon_agent.client.card import Card, decide_interface, read_card
 from llamon_agent.client.errors import NobodyThere, NotA2A, Refused, TaskFailed, TimedOut, Unreached
 from llamon_agent.client.past_turns import PastTurn, history_out
+from llamon_agent.client.reply_bounds import MAX_REPLY_BYTES
 from llamon_agent.client.rpc import Connection, Reply, check_token, find_card, new_message, open_http
 from llamon_agent.client.task_view import AnswerText, TaskView
 from llamon_agent.domain.message import Part, Text
@@ -45,11 +46,19 @@ class RemoteAgent:
     Raises: ConfigError.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout_s: float = 600.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 600.0,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+    ) -> None:
         check_token(token)
         self._url = AgentUrl(url)
         self._token = token
         self._timeout_s = timeout_s
+        self._max_reply_bytes = max_reply_bytes
         self._card: Card | None = None
 
     async def ask(
@@ -116,7 +125,9 @@ class RemoteAgent:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
         """A connection of its own. The card is kept, and fetched anew once the agent was not what it says."""
-        async with open_http(self._url, self._token, read_s=self._timeout_s) as http:
+        async with open_http(
+            self._url, self._token, read_s=self._timeout_s, max_reply_bytes=self._max_reply_bytes
+        ) as http:
             if self._card is None:
                 found = await find_card(http, self._url)
                 if found is None:

@@ -18,19 +18,23 @@ import msgspec
 from llamon_agent.client.agent_url import AgentUrl
 from llamon_agent.client.bindings import Binding, Call, Operation, binding_of
 from llamon_agent.client.card import HTTP_JSON, Card, Interface, decide_interface, read_card
-from llamon_agent.client.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, Unreached
+from llamon_agent.client.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, TooMuch, Unreached
+from llamon_agent.client.reply_bounds import (
+    ACCEPT_ENCODING,
+    EVENT_STREAM,
+    MAX_REPLY_BYTES,
+    TooLarge,
+    Unpackable,
+    bounded,
+)
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Snapshot
 from llamon_agent.domain.message import Message, Metadata, Part, Role
 from llamon_agent.wire import sse
 from llamon_agent.wire.replies import BadReply, ClientCodec, TaskEvent
 
-MAX_BYTES = 16 * 1024 * 1024
-"""How large a body, or an event of a stream, may be: bytes, after decoding."""
-
 _CONNECT_S = 10.0
 _NO_CARD = (404, 405)  # the latter from a server for which all below its agent's path are calls
-_EVENT_STREAM = "text/event-stream"
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -54,10 +58,17 @@ def new_message(
     )
 
 
+class Http(msgspec.Struct, frozen=True):
+    """An HTTP client, and how much it takes in one piece."""
+
+    client: httpx2.AsyncClient
+    max_reply_bytes: int
+
+
 class Connection:
     """One agent at one interface."""
 
-    def __init__(self, http: httpx2.AsyncClient, interface: Interface, card: Card | None) -> None:
+    def __init__(self, http: Http, interface: Interface, card: Card | None) -> None:
         self.card = card
         self.version = interface.version or ""
         self._http = http
@@ -126,15 +137,15 @@ class Connection:
 
     async def _result(self, call: Call) -> bytes:
         async with self._exchange(call, "application/json", waits=call.method == "POST") as response:
-            return self._binding.result(await _read(response))
+            return self._binding.result(await _read(response, self._http))
 
     async def _stream(self, call: Call) -> AsyncGenerator[Reply]:
         """A stream's replies. An error before the first event comes as plain JSON. Source: A2A 1.0 §9.4.2."""
-        async with self._exchange(call, _EVENT_STREAM, waits=True) as response:
-            if _media_type(response) != _EVENT_STREAM:
-                yield self._reply(self._binding.result(await _read(response)))
+        async with self._exchange(call, EVENT_STREAM, waits=True) as response:
+            if _media_type(response) != EVENT_STREAM:
+                yield self._reply(self._binding.result(await _read(response, self._http)))
                 return
-            async with aclosing(_events(response)) as events:
+            async with aclosing(_events(response, self._http)) as events:
                 async for event in events:
                     yield self._reply(self._binding.result(event.data, is_error=event.name == "error"))
 
@@ -142,33 +153,34 @@ class Connection:
         """How long a call may take that has the agent do something is for its caller to say."""
         content = {"Content-Type": "application/json"} if call.content is not None else {}
         headers = {"A2A-Version": self.version, "Accept": accept, **content}
-        timeout = httpx2.Timeout(_CONNECT_S, read=None) if waits else self._http.timeout
+        timeout = httpx2.Timeout(_CONNECT_S, read=None) if waits else self._http.client.timeout
         return _exchange(self._http, call, self._binding, headers=headers, timeout=timeout)
 
 
 @asynccontextmanager
 async def open_http(
-    url: AgentUrl, token: str | None, *, read_s: float = _CONNECT_S
-) -> AsyncIterator[httpx2.AsyncClient]:
+    url: AgentUrl, token: str | None, *, read_s: float = _CONNECT_S, max_reply_bytes: int | None = None
+) -> AsyncIterator[Http]:
     """Redirects are not followed, so that a token stays where it was sent. A proxy is no way to one's own machine.
 
-    Units:  read_s is how long to wait for what an agent need not think about: its card, and a task as it is.
+    Units:  read_s is how long to wait for what an agent need not think about: its card, and a task as it is;
+            max_reply_bytes is how large an event or a body may be, unpacked.
     Raises: ConfigError.
     """
     check_token(token)
     auth = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         httpx2.URL(url.origin)
-        http = httpx2.AsyncClient(
-            headers={"User-Agent": "llamon", **auth},
+        client = httpx2.AsyncClient(
+            headers={"User-Agent": "llamon", "Accept-Encoding": ACCEPT_ENCODING, **auth},
             timeout=httpx2.Timeout(_CONNECT_S, read=read_s),
             trust_env=not url.is_loopback,
             verify=_tls(url),
         )
     except (httpx2.InvalidURL, ValueError) as exc:
         raise ConfigError(f"{url.origin} is not an address that can be called; check its host and port.") from exc
-    async with http:
-        yield http
+    async with client:
+        yield Http(client, max_reply_bytes or MAX_REPLY_BYTES)
 
 
 def check_token(token: str | None) -> None:
@@ -186,29 +198,29 @@ async def connect(url: AgentUrl, token: str | None) -> AsyncIterator[Connection]
         yield Connection(http, decide_interface(card, url), card)
 
 
-async def find_card(http: httpx2.AsyncClient, url: AgentUrl) -> bytes | None:
+async def find_card(http: Http, url: AgentUrl) -> bytes | None:
     """The card as it is served; None where there is none. Raises: RemoteError."""
     for path in url.card_paths:
         try:
             async with _exchange(http, Call("GET", url.origin + path)) as response:
-                return await _read_card(response)
+                return await _read_card(response, http)
         except NotA2A as exc:
             if status_of(exc) not in _NO_CARD:
                 raise
     return None
 
 
-async def _read_card(response: httpx2.Response) -> bytes:
+async def _read_card(response: httpx2.Response, http: Http) -> bytes:
     if "json" not in _media_type(response):
         detail = f"{response.url} answers with something else than an agent card; is there an A2A agent?"
         raise NotA2A(detail=detail)
-    return await _read(response)
+    return await _read(response, http)
 
 
 async def fetch(url: str) -> bytes:
     """What is at a URL, asked for without a token. Raises: ConfigError, RemoteError."""
     async with open_http(AgentUrl(url), None) as http, _exchange(http, Call("GET", url)) as response:
-        return await _read(response)
+        return await _read(response, http)
 
 
 def status_of(error: RemoteError) -> int | None:
@@ -219,27 +231,27 @@ def status_of(error: RemoteError) -> int | None:
 
 @asynccontextmanager
 async def _exchange(
-    http: httpx2.AsyncClient, call: Call, binding: Binding | None = None, **options: Any
+    http: Http, call: Call, binding: Binding | None = None, **options: Any
 ) -> AsyncIterator[httpx2.Response]:
     """A request and its response, a success, not yet read. Raises: RemoteError."""
     try:
-        async with http.stream(call.method, call.url, content=call.content, **options) as response:
+        async with http.client.stream(call.method, call.url, content=call.content, **options) as response:
             try:
                 response.raise_for_status()
             except httpx2.HTTPStatusError as exc:
-                raise await _refusal(response, binding) from exc
+                raise await _refusal(response, http, binding) from exc
             yield response
     except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
         raise _failure(exc) from exc
 
 
-async def _refusal(response: httpx2.Response, binding: Binding | None) -> RemoteError:
+async def _refusal(response: httpx2.Response, http: Http, binding: Binding | None) -> RemoteError:
     """What a response says that is no success."""
     status = response.status_code
     if status in (401, 403):
         return NotAllowed()
     if binding is not None and "json" in _media_type(response):
-        error = binding.error(await _read(response), status)
+        error = binding.error(await _read(response, http), status)
         if error is not None:
             return error
     return Unreached() if status >= 500 or status == 429 else NotA2A()
@@ -256,32 +268,33 @@ def _failure(exc: Exception) -> RemoteError:
     return NotA2A()
 
 
-async def _read(response: httpx2.Response) -> bytes:
-    """All of a body. Raises: NotA2A, where it is too large."""
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        _check_size(len(body))
-    return bytes(body)
+async def _read(response: httpx2.Response, http: Http) -> bytes:
+    """All of a body. Raises: as `_pieces`."""
+    async with aclosing(_pieces(response, http)) as pieces:
+        return b"".join([piece async for piece in pieces])
 
 
-async def _events(response: httpx2.Response) -> AsyncGenerator[sse.Event]:
-    """The events of a stream. Raises: NotA2A, where one is too large."""
-    reader, pending_bytes = sse.Reader(), 0
-    async for piece in response.aiter_bytes():
-        events = reader.feed(piece)
-        pending_bytes = len(piece) if events else pending_bytes + len(piece)
-        _check_size(pending_bytes)
-        for event in events:
-            yield event
+async def _events(response: httpx2.Response, http: Http) -> AsyncGenerator[sse.Event]:
+    """The events of a stream. Raises: as `_pieces`."""
+    reader = sse.Reader()
+    async with aclosing(_pieces(response, http)) as pieces:
+        async for piece in pieces:
+            for event in reader.feed(piece):
+                yield event
 
 
-def _check_size(size_bytes: int) -> None:
-    if size_bytes > MAX_BYTES:
-        raise NotA2A(
-            f"The remote agent's answer is larger than {MAX_BYTES // 1024**2} MiB.",
-            detail=f"The agent's answer, or an event of it, is larger than {MAX_BYTES // 1024**2} MiB.",
-        )
+async def _pieces(response: httpx2.Response, http: Http) -> AsyncGenerator[bytes]:
+    """A body as it comes, unpacked. Raises: TooMuch, NotA2A."""
+    try:
+        async with aclosing(bounded(response.aiter_raw(), response.headers, max_bytes=http.max_reply_bytes)) as pieces:
+            async for piece in pieces:
+                yield piece
+    except TooLarge as exc:
+        most = f"{http.max_reply_bytes >> 20} MiB at once, which is more than is taken"
+        raise TooMuch(detail=f"{response.url} sends more than {most}; the connection is closed.") from exc
+    except Unpackable as exc:
+        detail = f"What {response.url} answers is packed in a way that was not asked for."
+        raise NotA2A("The remote agent's answer is packed in a way that we cannot read.", detail=detail) from exc
 
 
 def _media_type(response: httpx2.Response) -> str:

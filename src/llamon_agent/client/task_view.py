@@ -19,6 +19,9 @@ from llamon_agent.wire.replies import TaskEvent
 _REPLY = "reply"
 """The artifact that we make of an answer that is given as a message: without a task, or with its end."""
 
+_WITHDRAWN = "withdrawn"
+"""The key that marks a withdrawn artifact in its metadata."""
+
 _BETWEEN = "\n\n"
 """What separates the texts of two artifacts."""
 
@@ -51,7 +54,7 @@ class TaskText(Protocol):
     def grew(self, artifact_id: str, parts: Sequence[Part], artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
         """These parts came to an artifact."""
 
-    def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Delta]:
+    def changed(self, artifacts: Mapping[str, Growing]) -> Iterator[Progress | Delta]:
         """The artifacts are these now."""
 
 
@@ -177,8 +180,12 @@ class TaskView:
         if status.state is TaskState.COMPLETED and parts and self.text.is_empty:
             yield from self._replace(Artifact(artifact_id=_REPLY, parts=parts))
 
-    def _update(self, update: ArtifactUpdate) -> Iterator[Delta]:
-        """An artifact grew, or is this now."""
+    def _update(self, update: ArtifactUpdate) -> Iterator[Progress | Delta]:
+        """An artifact grew, is this now, or is none any more."""
+        if (update.told.metadata or {}).get(_WITHDRAWN) is True:
+            self._made.pop(update.artifact_id, None)
+            yield from self.text.changed(self._made)
+            return
         made = self._made.get(update.artifact_id)
         if made is None or not update.append:
             yield from self._replace(update.told)
@@ -186,7 +193,7 @@ class TaskView:
         made.parts += update.parts
         yield from self.text.grew(update.artifact_id, update.parts, self._made)
 
-    def _replace(self, artifact: Artifact) -> Iterator[Delta]:
+    def _replace(self, artifact: Artifact) -> Iterator[Progress | Delta]:
         self._made[artifact.artifact_id] = Growing(artifact)
         yield from self.text.changed(self._made)
 

@@ -97,3 +97,15 @@ def test_however_a_text_is_cut_and_repeated_it_is_said_once(pieces: list[str], d
 def test_a_piece_of_an_earlier_artifact_follows_what_was_shown() -> None:
     other = piece("[file]", append=False, artifact="a1")
     assert shown(piece("Hel", append=False), other, piece("lo"))[0] == "Hel\n[file]lo"
+
+
+def test_a_text_that_is_withdrawn_is_no_answer_and_said_to_be_none() -> None:
+    words, notes, view = shown(piece("I think", append=False), withdrawn("a0"), withdrawn("a0"))
+    assert (words, notes) == ("I think", ["the agent took back what it had said"])
+    assert view.text.is_empty
+
+
+def withdrawn(artifact: str) -> Json:
+    event = piece("", append=False, last=True, artifact=artifact)
+    event["artifactUpdate"]["artifact"]["metadata"] = {"withdrawn": True}
+    return event

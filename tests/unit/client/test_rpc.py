@@ -1,18 +1,16 @@
 """Cards as they are found, and what failures mean."""
 
-import gzip
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 from starlette.responses import Response
-from tests.unit.cli.conftest import CARD, Agent, frame, result, stream, task
+from tests.unit.cli.conftest import CARD, Agent, result, task
 
 from llamon_agent.client.agent_url import AgentUrl
 from llamon_agent.client.card import Card, decide_interface
 from llamon_agent.client.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, Unreached
-from llamon_agent.client.rpc import MAX_BYTES, Connection, connect, new_message, open_http, status_of
+from llamon_agent.client.rpc import Connection, Http, connect, new_message, open_http, status_of
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.message import Role, Text
 
@@ -22,7 +20,6 @@ OLD_CARD: dict[str, Any] = {
     "protocolVersion": "0.3.0",
     "preferredTransport": "JSONRPC",
 }
-MESSAGE = new_message((Text.of("hi"),), context_id=None, task_id=None)
 
 
 async def card_of(agent: Agent) -> Card:
@@ -96,9 +93,9 @@ async def test_an_accident_is_translated_with_its_cause(raised: Exception, error
         raise raised
 
     url = AgentUrl("http://127.0.0.1:1/a2a", takes_calls=True)
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(fail)) as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(fail)) as client:
         with pytest.raises(error) as caught:
-            await Connection(http, decide_interface(None, url), None).get("t1")
+            await Connection(Http(client, 1024), decide_interface(None, url), None).get("t1")
     assert type(caught.value) is error
     assert caught.value.__cause__ is raised
 
@@ -117,35 +114,6 @@ async def test_a_token_that_no_header_can_carry_is_a_mistake_of_configuration(to
     with pytest.raises(ConfigError):
         async with open_http(AgentUrl("http://127.0.0.1:1"), token):
             pass
-
-
-async def test_a_body_is_read_up_to_a_limit_that_counts_what_it_unpacks_to(agent: Agent) -> None:
-    packed = gzip.compress(b'{"result": "' + b"x" * MAX_BYTES + b'"}')
-    headers = {"Content-Encoding": "gzip"}
-    agent.says(Response(packed, media_type="application/json", headers=headers))
-    async with connect(AgentUrl(agent.origin), None) as connection:
-        with pytest.raises(NotA2A, match="16 MiB"):
-            await connection.get("t1")
-
-
-async def endless() -> AsyncIterator[bytes]:
-    """An event that does not end."""
-    yield b"data: "
-    for _ in range(MAX_BYTES // 2**20 + 1):
-        yield b"x" * 2**20
-    yield b"\n\n"
-
-
-async def test_an_event_is_read_up_to_a_limit_and_a_stream_of_many_events_is_not(agent: Agent) -> None:
-    async def many() -> AsyncIterator[bytes]:
-        for _ in range(20):
-            yield frame(task("WORKING", "x" * 2**20))
-
-    agent.says(stream(then=many), stream(task("WORKING"), then=endless))
-    async with connect(AgentUrl(agent.origin), None) as connection:
-        assert len([reply async for reply in connection.send(MESSAGE, stream=True)]) == 20
-        with pytest.raises(NotA2A, match="16 MiB"):
-            [reply async for reply in connection.send(MESSAGE, stream=True)]
 
 
 async def test_what_was_read_is_kept_as_it_was_written(agent: Agent) -> None:

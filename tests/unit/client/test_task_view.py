@@ -151,3 +151,13 @@ def test_the_name_of_an_artifact_is_kept_from_its_first_piece() -> None:
     assert view.result().artifacts == (
         Artifact(artifact_id="a0", name="n", description="d", parts=(Text.of("one two"),)),
     )
+
+
+def test_a_text_that_is_withdrawn_is_none_of_the_answer() -> None:
+    view = View()
+    gone = piece("", append=False, last=True)
+    gone["artifactUpdate"]["artifact"]["metadata"] = {"withdrawn": True}
+    events = news(view, piece("I think", append=False), gone, gone, piece("Sure", append=False, artifact="a1"))
+    assert events[1:] == [Delta(text="I think"), Delta(text="", restart=True), Delta(text="Sure")]
+    assert view.result().text == "Sure"
+    assert view.result().artifacts == (Artifact(artifact_id="a1", parts=(Text.of("Sure"),)),)

@@ -43,6 +43,7 @@ from llamon_agent.client.errors import (
 from llamon_agent.client.langgraph.content import artifact_out, is_rich, message_of, parts_of, without_text
 from llamon_agent.client.langgraph.token_callbacks import TokenCallbacks
 from llamon_agent.client.remote_agent import RemoteAgent
+from llamon_agent.client.reply_bounds import MAX_REPLY_BYTES
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS
 
