@@ -19,8 +19,6 @@ from llamon_agent.wire.replies import TaskEvent
 _REPLY = "reply"
 """The artifact that we make of an answer that is given as a message: without a task, or with its end."""
 
-_WITHDRAWN = "withdrawn"
-"""The key that marks a withdrawn artifact in its metadata."""
 
 _BETWEEN = "\n\n"
 """What separates the texts of two artifacts."""
@@ -182,7 +180,7 @@ class TaskView:
 
     def _update(self, update: ArtifactUpdate) -> Iterator[Progress | Delta]:
         """An artifact grew, is this now, or is none any more."""
-        if (update.told.metadata or {}).get(_WITHDRAWN) is True:
+        if update.withdrawn:
             self._made.pop(update.artifact_id, None)
             yield from self.text.changed(self._made)
             return

@@ -12,7 +12,7 @@ import msgspec
 
 from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import CallerError, LlamonError
-from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
+from llamon_agent.domain.events import WITHDRAWN, ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Part, Role
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.wire.proto_json import SEND_KEYS, read_proto_params
@@ -148,6 +148,7 @@ class ReplyReader(msgspec.Struct, frozen=True, kw_only=True):
             append=append,
             last=bool(update.last_chunk),
             whole=None if append else artifact,
+            withdrawn=(artifact.metadata or {}).get(WITHDRAWN) is True,
         )
 
     def _parts_in(self, parts: Sequence[Any] | None) -> tuple[Part, ...]:
