@@ -39,7 +39,7 @@ async def test_after_a_kill_a_question_is_answered_a_context_remembers_and_all_a
 
 
 async def test_two_edges_on_one_database_know_each_others_tasks(tmp_path: Path, database_url: str) -> None:
-    """Field report 46."""
+    """A load balancer sends a caller to either edge."""
     with (
         running_edge(DEMO, data=tmp_path / "one", env=kept_in(database_url)) as one,
         running_edge(DEMO, data=tmp_path / "other", env=kept_in(database_url)) as other,

@@ -1,7 +1,4 @@
-"""A cancel that is told has stopped the work: whatever an agent does to the world, it does before `canceled` or never.
-
-Field report 4.
-"""
+"""A task that is `canceled` has stopped: whatever an agent does to the world, it does before that or never."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 """History seeding from the wire to the model: a real graph, a real checkpointer, and what the model was really given.
 
 Each scenario is a conversation as a host has it: what it sends, and which messages the model must then see. Both
-checkpointers and both dialects must agree. See docs/history.md; field reports 1, 3, 8, 29.
+checkpointers and both dialects must agree. See docs/history.md.
 """
 
 import asyncio
@@ -200,7 +200,7 @@ async def test_two_first_turns_at_once_seed_once_and_lose_no_turn(host: Host) ->
 
 
 async def test_a_trailing_copy_of_the_message_is_not_seeded(host: Host) -> None:
-    """Field report 3: some hosts have written the current message into their history already."""
+    """Some hosts have written the current message into their history already."""
     await host.say("q2", context="c1", history=["user: q1", "user: q2"])
     assert host.seen[-1] == ["user: q1", "user: q2"]
 

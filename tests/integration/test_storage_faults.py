@@ -1,5 +1,5 @@
 """Real faults of what tasks and threads are kept in, under runs that go on: what callers get, what the log says, that
-tasks end honestly, and that nothing has to be restarted where that can be. Field reports 20 and 38.
+tasks end honestly, and that nothing has to be restarted where that can be.
 
 What needs a process of its own is in `tests/e2e/test_storage_faults.py`.
 """
@@ -428,7 +428,7 @@ async def renewed(store: Store, *, works: bool) -> None:
 async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_who_comes(
     postgres: PostgresServer, own_store_url: str, caplog: Log
 ) -> None:
-    """Field report 20: tasks and threads, both at once."""
+    """Tasks and threads, both at once."""
     remembers = Remembers()
     async with serving(in_postgres(own_store_url), remembers) as service:
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 1"
@@ -453,7 +453,7 @@ async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_
 async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly(
     postgres: PostgresServer, own_store_url: str
 ) -> None:
-    """Field report 20: never silently completed."""
+    """The run must not end as completed."""
     remembers = Remembers()
     remembers.holds = True
     async with serving(in_postgres(own_store_url), remembers) as service:

@@ -192,7 +192,7 @@ async def test_a_run_that_is_being_stopped_already_has_no_longer_than_the_others
 
 
 async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
-    """Field report 38: the call and the stream end in bounded time, with an error and without a false answer."""
+    """The call and the stream end in bounded time, with an error and without a false answer."""
     store = FlakyStore()
     gate = Gate()
     agent = ScriptedAgent([gate, Complete(text="x")], [Complete(text="y")])

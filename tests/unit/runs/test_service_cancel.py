@@ -13,7 +13,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 async def test_cancel_stops_the_work_and_stays() -> None:
-    """Field reports 4 and 54."""
+    """The agent is cancelled, and nothing that it says later changes the state."""
     gate = Gate()
     store = MemoryTaskStore()
     agent = ScriptedAgent([Delta(text="half"), gate, Complete(text="late")])
@@ -31,7 +31,7 @@ async def test_cancel_stops_the_work_and_stays() -> None:
 
 
 async def test_a_second_cancel_is_as_the_dialect_wants_it() -> None:
-    """Field report 63."""
+    """0.x answers a second cancel with the task, 1.0 with an error."""
     async with serving(ScriptedAgent([Gate()])) as service:
         run = await service.submit_run(request())
         canceled = await service.cancel_run("default", "demo", run.task.id, again_ok=False)

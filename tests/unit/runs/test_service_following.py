@@ -71,7 +71,7 @@ async def test_a_place_that_the_log_does_not_know_gets_a_snapshot(after_seq: int
 
 
 async def test_a_finished_task_is_shown_or_refused_as_the_dialect_wants_it() -> None:
-    """Field report 42."""
+    """One dialect shows a finished task to a subscriber, the other refuses."""
     async with serving(ScriptedAgent([Complete(text="x")])) as service:
         task = await ask(service)
         with pytest.raises(UnsupportedOperation):
@@ -83,7 +83,7 @@ async def test_a_finished_task_is_shown_or_refused_as_the_dialect_wants_it() -> 
 
 
 async def test_hanging_up_ends_the_subscription_and_not_the_run() -> None:
-    """Field report 5."""
+    """A client may lose its connection at any time."""
     gate = Gate()
     async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
         run = await service.submit_run(request())
@@ -97,7 +97,7 @@ async def test_hanging_up_ends_the_subscription_and_not_the_run() -> None:
 
 
 async def test_a_reader_that_fell_behind_loses_detail_and_no_text() -> None:
-    """Field report 13."""
+    """A slow reader is given whole artifacts in place of the deltas that it missed."""
     words = [f"word{number} " for number in range(500)]
     agent = ScriptedAgent([*(Delta(text=word) for word in words), Complete()])
     async with serving(agent, limits=Limits(window_bytes=4_000)) as service:
@@ -126,7 +126,7 @@ async def test_text_that_nothing_follows_is_told_after_a_moment() -> None:
 
 
 async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
-    """Field report 66: what is never answered does not stay in memory."""
+    """What is never answered does not stay in memory."""
     async with serving(ScriptedAgent([ASK])) as service:
         task = await paused(service)
         assert len(service._registry.tasks) == 0

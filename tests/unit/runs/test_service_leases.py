@@ -89,7 +89,7 @@ async def test_a_run_whose_process_died_goes_on_under_the_same_artifact(path: Pa
 
 
 async def test_an_event_id_from_before_the_crash_is_answered_by_the_task_as_it_is(path: Path) -> None:
-    """Field report 15, across a restart."""
+    """The event log of the dead process is lost, the task is not."""
     gate = Gate()
     agent = ScriptedAgent([gate, Delta(text="whole"), Complete()], survives_restart=True)
     async with dead(path, "hi") as (_, [task_id]), process(path, agent) as service:
@@ -262,7 +262,7 @@ async def two_processes(path: Path, agent: ScriptedAgent) -> AsyncIterator[tuple
 
 
 async def test_a_task_of_another_process_is_read_and_followed_by_the_store(path: Path) -> None:
-    """Field report 46."""
+    """Two processes share one store, and a load balancer sends a caller to either."""
     gate = Gate()
     agent = ScriptedAgent([gate, Complete(text="done")])
     async with two_processes(path, agent) as (first, second, _):

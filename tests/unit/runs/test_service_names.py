@@ -14,7 +14,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 async def test_names_that_do_not_fit_write_nothing_and_run_nothing() -> None:
-    """Field report 23."""
+    """Neither an unknown task nor a wrong context creates a task."""
     store = MemoryTaskStore()
     agent = ScriptedAgent([ASK])
     async with serving(agent, store) as service:
@@ -32,7 +32,7 @@ async def test_names_that_do_not_fit_write_nothing_and_run_nothing() -> None:
 
 
 async def test_somebody_elses_task_is_not_found_for_any_call() -> None:
-    """Field report 11."""
+    """The error must not say that the task exists."""
     gate = Gate()
     async with serving(ScriptedAgent([gate, Complete()])) as service:
         run = await service.submit_run(request(context="c1"))

@@ -76,7 +76,7 @@ def test_it_is_an_agent() -> None:
     assert isinstance(agent, LangGraphAgent)
 
 
-# -- streaming: reports 58, 59
+# -- streaming
 
 
 @pytest.mark.parametrize(
@@ -723,7 +723,7 @@ async def test_closing_after_the_question_leaves_the_pause(saver: Saver) -> None
     assert whole(await events_of(agent, turn("yes", answers=True))) == "got 'yes'"
 
 
-# -- cancel and repair: reports 6, 28, 54
+# -- cancel and repair
 
 
 class Slow:

@@ -314,7 +314,7 @@ async def test_a_subscription_stays_open_through_a_pause() -> None:
 
 
 async def test_a_reader_that_comes_back_gets_only_what_it_has_not_seen() -> None:
-    """Field report 15."""
+    """A host that was cut off reconnects with a Last-Event-ID."""
     gate = Gate()
     async with edge([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()]) as it:
         task_id = await it.begin()

@@ -140,7 +140,7 @@ async def test_adk_gets_the_whole_text_last_by_itself() -> None:
 
 
 async def test_a_quiet_stream_is_kept_open_by_pings_and_loses_nothing() -> None:
-    """Field report 39."""
+    """A proxy closes a stream that sends nothing for long."""
     gate = Gate()
     chunks: list[bytes] = []
 

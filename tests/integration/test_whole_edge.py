@@ -1,7 +1,4 @@
-"""Field reports that no single module answers for: what a host sees of the whole edge. Reports by number.
-
-Most reports are held where their cause is; this file has those whose right behaviour is made by several parts together.
-"""
+"""What a host sees of the whole edge, where several parts make the behaviour together."""
 
 import asyncio
 import json
@@ -84,7 +81,7 @@ class HeldStore(MemoryTaskStore):
         await super().save(task, expect=expect, turn=turn, key=key)
 
 
-async def test_5_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> None:
+async def test_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> None:
     store, agent = HeldStore(), ScriptedAgent([Delta(text="Hello"), Complete()])
     runtimes = {"demo": Runtime(Target(name="demo", adapter="scripted", target=""), agent)}
     async with asyncio.timeout(5), RunService(store, runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
@@ -102,7 +99,7 @@ async def test_5_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> N
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-async def test_18_one_message_id_twice_is_two_turns_and_neither_replaces_the_other(at_once: bool) -> None:
+async def test_one_message_id_twice_is_two_turns_and_neither_replaces_the_other(at_once: bool) -> None:
     """add_messages replaces a message by one of the same id, in its place, and hosts reuse ids."""
     async with answering(repeat) as endpoint:
         sends = [told(endpoint, text, messageId="same", contextId="c1") for text in ("one", "two")]
@@ -112,7 +109,7 @@ async def test_18_one_message_id_twice_is_two_turns_and_neither_replaces_the_oth
     assert said[::2] == ["one", "two", "three"]
 
 
-async def test_51_a_node_that_spoils_its_input_does_not_reach_the_task() -> None:
+async def test_a_node_that_spoils_its_input_does_not_reach_the_task() -> None:
     past = message_03("past")["message"]
     async with answering(spoil) as endpoint:
         task, said = await told(endpoint, "as it was sent", messageId="now", metadata={"history": [past]})
@@ -121,7 +118,7 @@ async def test_51_a_node_that_spoils_its_input_does_not_reach_the_task() -> None
 
 
 @pytest.mark.parametrize("dialect", ["0.3", "1.0"])
-async def test_21_chunks_are_one_artifact_and_its_snapshot_one_text(dialect: str) -> None:
+async def test_chunks_are_one_artifact_and_its_snapshot_one_text(dialect: str) -> None:
     async with edge([*(Delta(text=text) for text in ("Hel", "lo", " wor", "ld")), Complete()]) as it:
         if dialect == "0.3":
             results = await results_of(await it.open("message/stream", message_03()))
@@ -148,7 +145,7 @@ async def test_21_chunks_are_one_artifact_and_its_snapshot_one_text(dialect: str
         ("SendMessage", {}, "TASK_STATE_COMPLETED"),
     ],
 )
-async def test_22_a_send_waits_unless_it_asks_not_to(method: str, configuration: dict[str, bool], state: str) -> None:
+async def test_a_send_waits_unless_it_asks_not_to(method: str, configuration: dict[str, bool], state: str) -> None:
     gate = Gate()
     params = message_03() if method == "message/send" else message_10()
     async with asyncio.timeout(5), edge([Delta(text="hi"), gate, Complete()]) as it:
@@ -174,7 +171,7 @@ async def test_22_a_send_waits_unless_it_asks_not_to(method: str, configuration:
         ("SendStreamingMessage", "0.3", -32601),
     ],
 )
-async def test_31_a_version_that_does_not_fit_is_refused_in_plain_json(method: str, version: str, code: int) -> None:
+async def test_a_version_that_does_not_fit_is_refused_in_plain_json(method: str, version: str, code: int) -> None:
     params = message_03() if method.startswith("message/") else message_10()
     async with edge() as it:
         refused = await it.ask(method, params, Caller(version=version))
@@ -182,7 +179,7 @@ async def test_31_a_version_that_does_not_fit_is_refused_in_plain_json(method: s
         assert it.agent.turns == []
 
 
-async def test_32_parts_cross_the_dialects_byte_for_byte() -> None:
+async def test_parts_cross_the_dialects_byte_for_byte() -> None:
     blob = "AAEC/f7/"
     sent = [
         {"kind": "text", "text": "안녕"},
@@ -203,7 +200,7 @@ async def test_32_parts_cross_the_dialects_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize(("ending", "state"), [(Complete(text="Hello"), "completed"), (QUESTION, "input-required")])
-async def test_33_a_stream_says_completed_or_input_required_and_then_ends(ending: Step, state: str) -> None:
+async def test_a_stream_says_completed_or_input_required_and_then_ends(ending: Step, state: str) -> None:
     async with edge([ending], [ending]) as it:
         old = await results_of(await it.open("message/stream", message_03(contextId="c1")))
         new = await results_of(await it.open("SendStreamingMessage", message_10(contextId="c2")))
@@ -239,10 +236,7 @@ GET = b'"jsonrpc":"2.0","method":"tasks/get","params":{"id":"none"}'
     ],
     ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else None,
 )
-async def test_34_and_35_an_odd_body_gets_its_code_and_the_only_id_that_is_sure(
-    body: bytes, code: int, call_id: object
-) -> None:
-    """Also M17 and M20."""
+async def test_an_odd_body_gets_its_code_and_the_only_id_that_is_sure(body: bytes, code: int, call_id: object) -> None:
     async with edge() as it:
         response = response_of(await answer_call(it.endpoint, body, Caller()))
     assert (response["error"]["code"], response["id"]) == (code, call_id)
