@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from tests.loop_time import pass_time
 from tests.unit.adapters.process.commands import agent_of, sh
 
 from llamon_agent.adapters.custom.agent import CustomAgent
@@ -213,9 +214,10 @@ async def test_a_run_that_takes_too_long_has_ended_before_it_is_told(world: Worl
             raise
         return "done"
 
-    async with serving(CustomAgent(work, prefill_to_lc=plain_prefill), timeout_s=0.2) as service:
+    async with serving(CustomAgent(work, prefill_to_lc=plain_prefill), timeout_s=4) as service:
         run = await begin(service)
         await world.entered.wait()
+        pass_time(4)
         task = await run.settled(5)
         assert (task.status.state, world.happened) == (TaskState.FAILED, ["changed"])
 

@@ -32,6 +32,7 @@ from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answe
 from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.ports.store import Store
+from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.storage import Storage, open_storage
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
@@ -99,6 +100,15 @@ class Remembers:
 
 async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
     return await (await service.submit_run(request(text, **names))).settled(10)
+
+
+async def shown(service: RunService, run: Run, text: str) -> None:
+    """Wait until readers of the task have been given this much of its answer."""
+    following = run.follow()
+    async for _ in following:
+        if answer_text((await service.get(*MINE, run.task.id)).artifacts) == text:
+            break
+    following.close()
 
 
 def told(task: Task) -> tuple[TaskState, str]:
@@ -207,13 +217,13 @@ async def test_a_damaged_task_file_is_told_once_and_refused_at_the_next_start(
     async with serving(folder, agent, PATIENT) as service:
         asked = await ask(service)
         run = await service.submit_run(request())
-        await gate.reached()
+        await shown(service, run, "so far")
         spoil(tasks)
         for call in (service.get(*MINE, asked.id), service.submit_run(request()), service.submit_run(request())):
             with pytest.raises(BackendError) as raised:
                 await call
             assert raised.value.public == BackendError.public
-        assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so"
+        assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so far"
         gate.open()
         with pytest.raises(BackendError):
             await run.settled(5)

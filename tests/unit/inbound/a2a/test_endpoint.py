@@ -1,8 +1,10 @@
+import asyncio
 import json
 import logging
 from typing import Any
 
 import pytest
+from tests.loop_time import pass_time
 from tests.unit.inbound.a2a.edges import (
     AGENT,
     call,
@@ -61,8 +63,12 @@ async def test_a_blocking_send_is_answered_at_a_pause() -> None:
 
 
 async def test_a_blocking_send_waits_no_longer_than_configured() -> None:
-    async with edge([Gate()], wait_s=0.01) as it:
-        assert (await it.ask("message/send", message_03()))["status"]["state"] == "working"
+    gate = Gate()
+    async with edge([gate], wait_s=4) as it, asyncio.timeout(10):
+        asking = asyncio.create_task(it.ask("message/send", message_03()))
+        await gate.reached()
+        pass_time(4)
+        assert (await asking)["status"]["state"] == "working"
 
 
 @pytest.mark.parametrize(

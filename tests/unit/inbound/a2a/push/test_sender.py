@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tests.loop_time import pass_time
 from tests.unit.inbound.a2a.push.receiver import BROKEN, GONE, HANG_UP, OK, SILENT, receiving
 from tests.unit.inbound.a2a.push.test_guard import Names
 
@@ -114,9 +115,12 @@ async def test_an_answer_is_judged_by_its_status_alone(answer: bytes, outcome: P
 
 
 async def test_a_receiver_that_never_answers_is_waited_for_within_bounds() -> None:
-    async with receiving() as receiver, sending(timeout_s=0.1) as sender:
+    async with receiving() as receiver, sending(timeout_s=4) as sender:
         receiver.answers = [SILENT]
-        assert await post(sender, receiver.url) == TryLater("no answer in time")
+        posting = asyncio.create_task(post(sender, receiver.url))
+        await receiver.heard(1)
+        pass_time(4)
+        assert await posting == TryLater("no answer in time")
 
 
 async def test_a_dead_receiver_may_come_back() -> None:
