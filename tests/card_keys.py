@@ -1,4 +1,4 @@
-"""Keys for tests that sign cards, made anew for each session."""
+"""Keys for tests that sign cards, new in each session."""
 
 from functools import cache
 from typing import Any

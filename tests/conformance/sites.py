@@ -1,4 +1,4 @@
-"""An edge in this process, behind a real socket, and hosts that speak one binding of A2A 1.0 to it."""
+"""An edge in this process, at a real socket, and hosts that speak one binding of A2A 1.0 to it."""
 
 import asyncio
 import json

@@ -100,7 +100,7 @@ async def test_a_task_that_has_ended_is_followed_to_its_end(old: OldHost) -> Non
 
 
 @pytest.mark.requirement("0.3/7.5-push")
-async def test_webhooks_are_kept_in_the_nested_shape_and_told_bare_tasks(old: OldHost) -> None:
+async def test_webhooks_are_kept_in_the_nested_shape_and_get_bare_tasks(old: OldHost) -> None:
     async with receiving() as receiver:
         task = await old.ask("message/send", said("tck-input-required"))
         params = {"taskId": task["id"], "pushNotificationConfig": {"url": receiver.url, "token": "t-1"}}

@@ -39,7 +39,7 @@ def graph(path: Path, imports: str) -> Path:
 
 
 def packed(folder: Path, package: str, word: str) -> Path:
-    """A project with its graph in a file that is called as its package, beside files called as what it needs."""
+    """A project whose graph's file has its package's name, next to files named like packages that it needs."""
     place = folder / "src" / package
     write(place / "__init__.py")
     write(place / "tools.py", f"WORD = {word!r}")

@@ -95,7 +95,7 @@ async def cancel(service: RunService, run: Run) -> Task:
 
 
 def calling(*tools: BaseTool) -> Agent:
-    """A graph that calls these tools at once, and the first of them once more behind that."""
+    """A graph that calls these tools at once, and then the first of them once more."""
 
     async def decide(state: MessagesState) -> dict[str, list[AIMessage]]:
         names = [each.name for each in tools] if isinstance(state["messages"][-1], HumanMessage) else [tools[0].name]
@@ -163,7 +163,7 @@ async def canceled_while_blocked(world: World, agent: Agent) -> list[str]:
     return world.happened
 
 
-async def test_a_tool_in_a_thread_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_tool_in_a_thread_has_ended_before_canceled(world: World) -> None:
     """A thread cannot be stopped. So it is waited for, and what follows it does not happen."""
 
     @tool
@@ -175,7 +175,7 @@ async def test_a_tool_in_a_thread_has_ended_before_canceled_is_told(world: World
     assert await canceled_while_blocked(world, calling(change)) == ["changed", CANCELED]
 
 
-async def test_a_node_in_a_thread_has_ended_before_canceled_is_told_and_the_next_is_not_begun(world: World) -> None:
+async def test_a_node_in_a_thread_has_ended_before_canceled_and_the_next_is_not_begun(world: World) -> None:
     def first(state: MessagesState) -> None:
         world.change_blocking("first")
 
@@ -189,7 +189,7 @@ async def test_a_node_in_a_thread_has_ended_before_canceled_is_told_and_the_next
     assert await canceled_while_blocked(world, agent) == ["first", CANCELED]
 
 
-async def test_a_thread_of_async_code_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_thread_of_async_code_has_ended_before_canceled(world: World) -> None:
     async def work(prompt: str) -> str:
         await asyncio.to_thread(world.change_blocking, "changed")
         return "done"
@@ -198,7 +198,7 @@ async def test_a_thread_of_async_code_has_ended_before_canceled_is_told(world: W
     assert await canceled_while_blocked(world, agent) == ["changed", CANCELED]
 
 
-async def test_a_run_that_takes_too_long_has_ended_before_it_is_told(world: World) -> None:
+async def test_a_thread_has_ended_before_its_run_times_out(world: World) -> None:
     opening: list[asyncio.Task[None]] = []
 
     async def open_later() -> None:
@@ -222,7 +222,7 @@ async def test_a_run_that_takes_too_long_has_ended_before_it_is_told(world: Worl
         assert (task.status.state, world.happened) == (TaskState.FAILED, ["changed"])
 
 
-async def test_a_thread_that_does_not_end_is_left_behind_and_holds_up_nobody(world: World) -> None:
+async def test_a_thread_that_does_not_end_is_abandoned_and_blocks_no_other(world: World) -> None:
     """What it was in the middle of may still happen; the next step does not, and the service ends."""
 
     @tool
@@ -243,7 +243,7 @@ async def test_a_thread_that_does_not_end_is_left_behind_and_holds_up_nobody(wor
     assert world.happened == ["changed"]
 
 
-async def test_a_plain_function_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_plain_function_has_ended_before_canceled(world: World) -> None:
     def work(prompt: str) -> str:
         world.change_blocking("changed")
         return "done"
@@ -252,7 +252,7 @@ async def test_a_plain_function_has_ended_before_canceled_is_told(world: World) 
     assert await canceled_while_blocked(world, agent) == ["changed", CANCELED]
 
 
-async def test_a_plain_generator_does_not_go_on_behind_what_it_was_in_the_middle_of(world: World) -> None:
+async def test_a_plain_generator_does_not_go_on_after_its_current_step(world: World) -> None:
     def work(prompt: str) -> Iterator[str]:
         world.change_blocking("changed")
         yield "one"
@@ -277,8 +277,8 @@ async def test_an_async_generator_does_nothing_after_canceled(world: World) -> N
     assert world.happened == []
 
 
-async def test_nobody_of_a_process_group_is_left_to_do_anything_after_canceled(tmp_path: Path) -> None:
-    """Two of the group wait at a pipe before they write. Once nobody holds its other end, nobody ever will."""
+async def test_no_process_of_a_group_does_anything_after_canceled(tmp_path: Path) -> None:
+    """Two of the group wait at a pipe before they write. Once its other end is closed, none of them ever will."""
     pipe, effects = tmp_path / "pipe", tmp_path / "effects"
     os.mkfifo(pipe)
     waiting = os.open(pipe, os.O_RDWR)  # so that the readers are not held up by the opening itself

@@ -84,7 +84,7 @@ async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **
 
 
 async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]]) -> list[Any]:
-    """The artifacts of a stream that tells each of them in one event."""
+    """The artifacts of a stream that sends each of them in one event."""
     method = "SendStreamingMessage" if dialect == "1.0" else "message/stream"
     reply = frames_of(await answer_call(endpoint, call(method, params(dialect, parts)), Caller()))
     updates = [event.get("artifactUpdate", event) for event in await results_of(reply)]
@@ -197,7 +197,7 @@ REPORT = Artifact(
 SECOND = Artifact(artifact_id="second", parts=(Text.of("line\nline"),))
 
 
-async def test_artifacts_are_told_as_they_were_made(dialect: str) -> None:
+async def test_artifacts_are_sent_as_they_were_made(dialect: str) -> None:
     script: list[Step] = [ArtifactMade(artifact=REPORT), ArtifactMade(artifact=SECOND), Delta(text="Done."), Complete()]
     expected = [
         {"artifactId": "report", "name": "Report", "description": "What was found.", "parts": PARTS[dialect][1:]},
@@ -212,7 +212,7 @@ async def test_artifacts_are_told_as_they_were_made(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("model", [plain, streaming])
-async def test_an_image_in_a_graphs_answer_is_an_artifact_beside_its_text(dialect: str, model: Any) -> None:
+async def test_an_image_in_a_graphs_answer_is_an_artifact_besides_its_text(dialect: str, model: Any) -> None:
     image = {"name": "a.png", "parts": [PARTS[dialect][1]]}
     text = {"parts": [text_part(dialect, "Here it is.")]}
     async with graph_behind(chat_graph(model(AIMessage(IMAGE)), InMemorySaver())) as endpoint:

@@ -1,4 +1,4 @@
-"""What whoever runs an edge reads of a failed run: which task, which agent, and where in whose code."""
+"""What the log says of a failed run: which task, which agent, and where in which code."""
 
 import io
 import json

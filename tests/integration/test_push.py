@@ -54,7 +54,7 @@ async def states_of(version: str, receiver: Receiver) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["waiting", "at once", "streamed"])
 @pytest.mark.parametrize("version", [OLD, NEW])
-async def test_a_webhook_that_comes_with_a_message_is_told_whatever_the_mode(version: str, mode: str) -> None:
+async def test_a_webhook_that_comes_with_a_message_gets_its_events_in_every_mode(version: str, mode: str) -> None:
     async with receiving() as receiver, edge(SCRIPT) as here:
         scheme = {"schemes": ["Bearer"]} if version == OLD else {"scheme": "Bearer"}
         authentication = {**scheme, "credentials": "s3"}

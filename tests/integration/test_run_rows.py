@@ -157,7 +157,7 @@ async def test_delta_events_accumulate_in_one_text_artifact(tmp_path: Path) -> N
     assert "".join(update["artifact"]["parts"][0]["text"] for update in updates) == "Hello there"
 
 
-async def test_artifact_events_stay_beside_the_text(tmp_path: Path) -> None:
+async def test_artifact_events_do_not_replace_the_text(tmp_path: Path) -> None:
     made = ArtifactMade(artifact=Artifact(artifact_id="a", name="notes", parts=(Text.of("noted"),)))
     async with edge(tmp_path, [Delta(text="Hi"), made, Delta(text="!"), Complete()]) as it:
         assert text_of(await it.call("message/send", old())) == [["Hi!"], ["noted"]]

@@ -78,7 +78,7 @@ def spoken(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def builder(host: Host) -> StateGraph[MessagesState]:
-    """A graph whose model notes what it is given; told to delete, it asks first."""
+    """A graph whose model notes what it is given; before it deletes, it asks."""
 
     async def model(state: MessagesState) -> dict[str, list[BaseMessage]]:
         host.seen.append(spoken(state["messages"]))
@@ -120,7 +120,7 @@ async def host(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> 
 
 
 class Send(msgspec.Struct, frozen=True):
-    """One message of a scenario, what the model then sees, and what the task tells of the history."""
+    """One message of a scenario, what the model then sees, and what the task says of the history."""
 
     text: str
     context: str | None

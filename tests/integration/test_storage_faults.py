@@ -80,7 +80,7 @@ async def serving(
 
 
 class Remembers:
-    """A graph that keeps its threads in the storage, says how many messages it has heard, and may be held."""
+    """A graph that keeps its threads in the storage, says how many messages are in it, and may be held."""
 
     def __init__(self) -> None:
         self.holds = False
@@ -209,7 +209,7 @@ async def test_a_folder_that_was_moved_back_is_used_again_and_what_ran_has_its_a
     assert caplog.text.count("its end is tried again") == 1
 
 
-async def test_a_damaged_task_file_is_told_once_and_refused_at_the_next_start(
+async def test_a_damaged_task_file_is_logged_once_and_refused_at_the_next_start(
     folder: Path, tasks: Path, caplog: Log
 ) -> None:
     gate = Gate()
@@ -371,7 +371,7 @@ def refuse_writes(postgres: PostgresServer, url: str, *, on: bool) -> None:
     )
 
 
-async def test_a_database_that_takes_no_writes_is_told_once_and_used_again(
+async def test_a_database_that_takes_no_writes_is_logged_once_and_used_again(
     postgres: PostgresServer, own_store_url: str, caplog: Log
 ) -> None:
     gate = Gate()
@@ -435,7 +435,7 @@ async def renewed(store: Store, *, works: bool) -> None:
             return
 
 
-async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_who_comes(
+async def test_runs_wait_for_a_database_that_restarts_and_new_calls_find_it(
     postgres: PostgresServer, own_store_url: str, caplog: Log
 ) -> None:
     """Tasks and threads, both at once."""

@@ -1,4 +1,4 @@
-"""An edge without a token refuses what a stranger's web page can send, by every transport, and serves all others."""
+"""An edge without a token refuses web pages of other origins over every transport, and serves all other callers."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -188,7 +188,7 @@ async def grpc_channel(**a2a: Any) -> AsyncIterator[grpc.aio.Channel]:
         (NEW + "ListTasks", b""),
     ],
 )
-async def test_a_page_behind_a_proxy_that_translates_to_grpc_is_refused(
+async def test_a_page_that_calls_through_a_grpc_web_proxy_is_refused(
     headers: Mapping[str, str], rpc: str, request_bytes: bytes
 ) -> None:
     metadata = tuple(headers.items())

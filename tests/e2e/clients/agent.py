@@ -24,7 +24,7 @@ TABLE: dict[str, Any] = {
 
 
 class Everything:
-    """Keeps what it was told by thread, what it asked, and what waits to be let go."""
+    """Keeps its messages by thread, its questions, and the runs that it holds."""
 
     def __init__(self) -> None:
         self._told: dict[str, list[str]] = {}

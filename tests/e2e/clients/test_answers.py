@@ -191,7 +191,7 @@ def test_a_send_that_does_not_wait_answers_at_once(remote: Remote) -> None:
     assert answer_of(remote.get(task.id)) == f"Let go: {gate}"
 
 
-def test_what_is_told_is_told_at_once(remote: Remote) -> None:
+def test_events_are_sent_at_once(remote: Remote) -> None:
     gate = unique("gate")
     events = remote.stream(f"wait {gate}")
     seen: list[Event] = [next(events)]
