@@ -230,9 +230,9 @@ class LangGraphAgent:
             yield plan.ending
             return
         if isinstance(plan, AlreadyDone):
-            assert past is not None  # else nobody would know
-            for told in _ending_of(result_of_run(self._mapping, past.before_for(past.after), past.after), call):
-                yield told
+            assert past is not None  # else there is no plan of this kind
+            for ending in _ending_of(result_of_run(self._mapping, past.before_for(past.after), past.after), call):
+                yield ending
             return
         translator = self._translator(call, past)
         try:
@@ -243,7 +243,7 @@ class LangGraphAgent:
             if past is not None:
                 translator.before = past.before_for(translator.after)
             last = await self._last_events(thread, translator, call)
-        except BackendError:  # where the thread is kept is away; whoever goes on with it puts it right
+        except BackendError:  # the storage is away; the next run of the thread repairs it
             raise
         except Exception as exc:  # the graph's own code, which may raise anything
             if not is_invalid_resume(exc):
@@ -264,7 +264,7 @@ class LangGraphAgent:
             return state
 
     async def _last_events(self, thread: Thread, translator: StreamTranslator, call: GraphCall) -> list[AgentEvent]:
-        """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
+        """The end of a run, from its saved state: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
             return [*await self._corrections(thread, translator), ask(state.questions)]
@@ -292,17 +292,17 @@ class LangGraphAgent:
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
 
 
-def _ending_of(outcome: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
+def _ending_of(result: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
     """The last events of a run: each file of the answer, its structured response, and its text.
 
     Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
     """
-    for number, file in enumerate(outcome.files, 1):
+    for number, file in enumerate(result.files, 1):
         yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
-    if outcome.data is not msgspec.UNSET:
+    if result.data is not msgspec.UNSET:
         artifact_id = f"{call.answer_id}-{STRUCTURED}"
-        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=outcome.data),), name=STRUCTURED))
-    yield Complete(text=outcome.text or "")
+        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=STRUCTURED))
+    yield Complete(text=result.text or "")
 
 
 @contextmanager

@@ -33,6 +33,18 @@ def messages_in(values: Any) -> tuple[BaseMessage, ...]:
     return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
 
 
+def readable_messages(values: Any) -> list[BaseMessage]:
+    """The messages of a state, for reading; also those of a list without LangGraph's reducer of messages.
+
+    Shape: such a list holds messages as the graph wrote them: also mappings or pairs, as LangChain takes them. The id
+           of such a message is its place.
+    """
+    found = values.get(MESSAGES) if isinstance(values, dict) else None
+    if not isinstance(found, list):
+        return []
+    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
+
+
 def with_tool_results(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
     """The history with a result for every tool call; None where none is missing.
 
@@ -119,17 +131,6 @@ def _window(messages: list[BaseMessage], window_size: int) -> list[BaseMessage]:
         messages, max_tokens=window_size, token_counter=len, strategy="last", start_on="human", include_system=True
     )
     return kept or messages[-1:]
-
-
-def said_in(values: Any) -> list[BaseMessage]:
-    """The messages of a state for reading, also those that a list without a reducer of messages keeps as they came.
-
-    Shape: such a message is a mapping or a pair, as LangChain takes them; its place is its id.
-    """
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    if not isinstance(found, list):
-        return []
-    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
 
 
 def _message(value: Any, new_id: str) -> BaseMessage | None:

@@ -24,7 +24,7 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
-from llamon_agent.adapters.langgraph.messages import MESSAGES, said_in
+from llamon_agent.adapters.langgraph.messages import MESSAGES, readable_messages
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
@@ -157,8 +157,12 @@ def _answer(before: Any, after: Any) -> BaseMessage | None:
     If that one only called tools and the graph ended with a result (a tool with return_direct), the result is the
     answer, as every reader takes the last message.
     """
-    known = {message.id: message.content for message in said_in(before)}
-    added = [message for message in said_in(after) if message.id not in known or known[message.id] != message.content]
+    known = {message.id: message.content for message in readable_messages(before)}
+    added = [
+        message
+        for message in readable_messages(after)
+        if message.id not in known or known[message.id] != message.content
+    ]
     answer = next((message for message in reversed(added) if isinstance(message, AIMessage)), None)
     if isinstance(answer, AIMessage) and answer.tool_calls and not answer.text and isinstance(added[-1], ToolMessage):
         return added[-1]

@@ -1,28 +1,32 @@
-"""What the caller hears while a graph runs: its stream, chunk by chunk, as run events.
+"""The stream of a graph's run, chunk by chunk, as run events.
 
-Theory. A graph may hold many models, in parallel, in subgraphs, in front of and behind tools; which of their messages
-is the answer is only known at the end. So one message at a time is spoken as deltas; when another one takes over, its
-first delta restarts the text. What counts is the graph's state: at the end it gives the whole answer, and at a pause
-the words that were spoken stand only if their message is in it.
+Theory. A graph may hold many models, in parallel, in subgraphs, before and after tools; which of their messages is the
+answer is known only at the end. So one message at a time is sent as deltas; when another one becomes the current
+message, its first delta restarts the text. What counts is the graph's state: at the end it has the whole answer, and at
+a pause the text that was sent stays only if its message is in the state.
 
-- A message takes over when the one before it has ended, or comes from the same task, which has then moved on.
-- One that starts while another is being spoken is passed over for good, so that two never interleave or take turns.
-- Only text is spoken. Thinking, tool calls, tool results and what humans said are not text of the answer.
-- A call for structured output is for the graph's code. With an output key all messages are: only what is under that
-  key is spoken, as soon as it is there.
-- What nodes and tools write to the stream writer is progress or an artifact, in words of ours; the rest is their own.
+- A message becomes the current one when the one before it has ended, or is of the same task, which has then gone on.
+- A message that starts while another one is current is never sent, so that two messages never mix.
+- Only text is sent. Reasoning, tool calls, tool results and human messages are not text of the answer.
+- A call for structured output is for the graph's code, so its text is not sent. LangGraph streams each piece of a
+  message with its call's metadata, which lacks the format. A callback gets every call before its first piece, with the
+  options of the call, and writes a mark into the same metadata.
+  Source: langgraph StreamMessagesHandler.on_chat_model_start (it keeps the object), langchain_core
+  CallbackManager.on_chat_model_start (every handler gets the same one).
+- With an output key no message is sent, but only the value of that key, as soon as the state has it.
+- What nodes and tools write to the stream writer becomes progress or an artifact, or is ignored if it has neither form.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from llamon_agent.adapters.artifacts import read_artifact
-from llamon_agent.adapters.langgraph.messages import said_in
-from llamon_agent.adapters.langgraph.structured import is_structured
+from llamon_agent.adapters.langgraph.messages import readable_messages
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 from llamon_agent.domain.ids import random_id
@@ -33,9 +37,18 @@ Chunk = tuple[tuple[str, ...], str, Any]
 """(namespace, mode, data), as Pregel.astream gives it with several modes and subgraphs."""
 
 
+_MARK = "llamon_structured_output"
+
+_FORMAT = "ls_structured_output_format"
+"""The key that `with_structured_output` writes into the options of a call, for every model and method."""
+
+_PARAMS = ("response_format", "response_schema", "response_json_schema", "output_format", "format")
+"""The providers' names of a format that was bound by hand: OpenAI and most others; Google; Anthropic; Ollama."""
+
+
 @dataclass(slots=True)
-class _Spoken:
-    """The message that is being spoken."""
+class _Current:
+    """The message whose text is sent now."""
 
     id: str | None
     task: str
@@ -43,12 +56,11 @@ class _Spoken:
 
 
 class StreamTranslator:
-    """One run's translator; made for a run and thrown away with it.
+    """Translates the stream of one run.
 
-    Shape: output_key is that of the state mapping; goes_on says that an earlier attempt at the run may have spoken,
-           too, of which nothing is known but what is in the state.
-           `before` and `after` are the root graph's state at the run's start and so far; `interrupted` says that the
-           stream told of an interrupt, which a graph without a checkpointer cannot be asked about later.
+    Shape: output_key is that of the state mapping; goes_on: an earlier attempt at the run may have sent text, too, of
+           which only the state is known. `before` and `after` are the root graph's state at the run's start and so far;
+           `interrupted`: there was an interrupt in the stream, which a graph without a checkpointer does not save.
     """
 
     def __init__(self, output_key: str | None = None, *, goes_on: bool = False) -> None:
@@ -57,8 +69,8 @@ class StreamTranslator:
         self.interrupted = False
         self._output_key = output_key
         self._goes_on = goes_on
-        self._now: _Spoken | None = None
-        self._said: dict[str | None, str] = {}  # what was spoken of each message, in order
+        self._current: _Current | None = None
+        self._sent: dict[str | None, str] = {}  # the text that was sent of each message, in order
         self._closed: set[str | None] = set()
         self._text = ""
         self._restart = False
@@ -83,23 +95,23 @@ class StreamTranslator:
         return ()
 
     def at_pause(self, messages: Sequence[BaseMessage]) -> Sequence[Delta]:
-        """What corrects the text at a pause. Shape: messages are those of the state then."""
+        """The correction of the text at a pause. Shape: messages are those of the state then."""
         if self._output_key is not None:
             return ()
-        text = self._standing(messages)
+        text = self._text_in_state(messages)
         return (Delta(text=text, restart=True),) if text != self._text or self._goes_on else ()
 
-    def _standing(self, messages: Sequence[BaseMessage]) -> str:
-        """What the state has of the words; empty where it has none.
+    def _text_in_state(self, messages: Sequence[BaseMessage]) -> str:
+        """The text that was sent, as the state has it; empty if the state has none of it.
 
-        The last message that was spoken counts: by its id or, as a node may have made a new one of it, by its words.
+        The last message that was sent counts, by its id or, as a node may have made a new message of it, by its text.
         """
-        known = {message.id: message.content for message in said_in(self.before)}
+        known = {message.id: message.content for message in readable_messages(self.before)}
         added = [each for each in messages if isinstance(each, AIMessage) and known.get(each.id) != each.content]
         texts = [(each.id, text) for each in reversed(added) if (text := str(each.text))]
-        for spoken_id, words in reversed(self._said.items()):
+        for sent_id, sent in reversed(self._sent.items()):
             for message_id, text in texts:
-                if message_id == spoken_id or text == words:
+                if message_id == sent_id or text == sent:
                     return text
         return texts[0][1] if texts and self._goes_on else ""
 
@@ -112,22 +124,22 @@ class StreamTranslator:
         text = _text_under(self._output_key, values)
         if text == _text_under(self._output_key, before) or not (text or self._text):
             return ()
-        spoken = Delta(text=text, restart=bool(self._text))
+        delta = Delta(text=text, restart=bool(self._text))
         self._text = text
-        return (spoken,)
+        return (delta,)
 
     def _message(self, message: BaseMessage, task: str) -> Sequence[Delta]:
-        if not isinstance(message, AIMessage) or not self._takes_the_floor(message.id, task):
+        if not isinstance(message, AIMessage) or not self._is_current(message.id, task):
             return ()
         whole = not isinstance(message, AIMessageChunk)
-        spoken = self._say(str(message.text), whole)
-        if self._now is not None and (whole or getattr(message, "chunk_position", None) == "last"):
-            self._now.ended = True
-        return spoken
+        deltas = self._send(str(message.text), whole)
+        if self._current is not None and (whole or getattr(message, "chunk_position", None) == "last"):
+            self._current.ended = True
+        return deltas
 
-    def _takes_the_floor(self, message_id: str | None, task: str) -> bool:
-        """Whether this message is the one to be spoken now."""
-        now = self._now
+    def _is_current(self, message_id: str | None, task: str) -> bool:
+        """Whether this message is the current one, or becomes it."""
+        now = self._current
         if now is not None and message_id == now.id:
             return True
         if message_id in self._closed:
@@ -137,37 +149,37 @@ class StreamTranslator:
             return False
         if now is not None:
             self._closed.add(now.id)
-        self._now = _Spoken(message_id, task)
+        self._current = _Current(message_id, task)
         self._restart = bool(self._text)
         return True
 
-    def _say(self, text: str, whole: bool) -> Sequence[Delta]:
-        """A piece of the spoken message; a whole message that says what was just spoken is a copy of it."""
+    def _send(self, text: str, whole: bool) -> Sequence[Delta]:
+        """A piece of the current message. A whole message with the text that was just sent is a copy of it."""
         if not text:
             return ()
-        spoken = () if whole and text == self._text else (Delta(text=text, restart=self._restart),)
-        if spoken:
+        deltas = () if whole and text == self._text else (Delta(text=text, restart=self._restart),)
+        if deltas:
             self._text = text if self._restart else self._text + text
             self._restart = False
-        self._said[self._now.id if self._now else None] = self._text
-        return spoken
+        self._sent[self._current.id if self._current else None] = self._text
+        return deltas
 
 
 def _text_under(key: str, values: Any) -> str:
-    """What a state holds under a key, if it is text."""
+    """The value of a state's key, if it is text."""
     value = values.get(key) if isinstance(values, dict) else None
     return str(value.text) if isinstance(value, BaseMessage) else value if isinstance(value, str) else ""
 
 
 def _tool_progress(data: Any) -> Sequence[Progress]:
-    """A tool that starts. Its arguments are not told: they may hold what is not the caller's to see."""
+    """A tool that starts. Its arguments are left out: they may hold what the caller must not see."""
     if data.get("event") == "tool-started" and data.get("tool_name"):
         return (Progress(text=f"Calling {data['tool_name']} …"),)
     return ()
 
 
 def _result_progress(message: ToolMessage) -> Sequence[Progress]:
-    """A tool's result: that it is there, never what it says."""
+    """A note that a tool has its result, without the result."""
     outcome = "has failed" if message.status == "error" else "has answered"
     return (Progress(text=f"{message.name or 'A tool'} {outcome}."),)
 
@@ -175,15 +187,40 @@ def _result_progress(message: ToolMessage) -> Sequence[Progress]:
 def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
     """What a node or tool wrote to the stream writer: a string, {"progress": "..."} or {"artifact": {...}}.
 
-    Other things are its own affair; an artifact in other words may be one of them, therefore it fails nothing.
+    Other values are for other readers, and an artifact of another form may be one of them, so it is no error.
     """
     match data:
         case {"artifact": made, **rest} if not rest:
             try:
                 return (read_artifact(made, new_id=random_id()),)
             except AgentError as exc:
-                log.warning("an artifact in the stream writer is passed over: %s", exc.public)
+                log.warning("an artifact in the stream writer is ignored: %s", exc.public)
                 return ()
         case str(note) | {"progress": str(note)} if note:
             return (Progress(text=note),)
     return ()
+
+
+class StructuredOutput(BaseCallbackHandler):
+    """A callback that marks the calls with a structured output format. Holds no state."""
+
+    run_inline = True
+
+    def on_chat_model_start(self, *args: Any, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # noqa: ARG002
+        """A call begins."""
+        if metadata is not None and _has_format(kwargs.get("options") or {}, kwargs.get("invocation_params") or {}):
+            metadata[_MARK] = True
+
+
+def is_structured(metadata: Mapping[str, Any]) -> bool:
+    """Whether a streamed message comes from a call that was marked."""
+    return _MARK in metadata
+
+
+def _has_format(options: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
+    return bool(options.get(_FORMAT)) or any(map(_is_format, map(params.get, _PARAMS)))
+
+
+def _is_format(value: Any) -> bool:
+    """OpenAI's format `text` is what a call has anyway."""
+    return bool(value) and not (isinstance(value, Mapping) and value.get("type") == "text")

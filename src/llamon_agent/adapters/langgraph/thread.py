@@ -25,8 +25,8 @@ from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
-from llamon_agent.adapters.langgraph.messages import MESSAGES, messages_in, said_in, with_tool_results
-from llamon_agent.adapters.langgraph.structured import StructuredOutput
+from llamon_agent.adapters.langgraph.messages import MESSAGES, messages_in, readable_messages, with_tool_results
+from llamon_agent.adapters.langgraph.stream_events import StructuredOutput
 from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
@@ -106,9 +106,9 @@ class Thread:
         return joining(chunks)  # type: ignore[arg-type]
 
     async def messages_at_pause(self) -> tuple[BaseMessage, ...]:
-        """The messages of the paused thread, and of the subgraphs it waits in, which are part of it once these end.
+        """The messages of the paused thread, and of the subgraphs it waits in, which become part of it when these end.
 
-        Shape: subgraphs are nodes of the graph; what a node or a tool calls in its own code is its own affair.
+        Shape: subgraphs are nodes of the graph; graphs that a node or a tool calls in its own code do not count.
         """
         whole = await self.graph.aget_state(self.config, subgraphs=True)
         return tuple(_messages_within(self.graph, whole))
@@ -137,7 +137,7 @@ class Thread:
                 await self._repair(within, subgraph)
 
     async def _drop_question(self, config: RunnableConfig, subgraph: Graph) -> None:
-        """Tell a subgraph that asks for somebody else, such as a remote agent, that its question is dropped.
+        """Tell a subgraph that asks on behalf of another agent, such as a remote one, that its question is dropped.
 
         Shape: such a subgraph has an attribute `on_question_dropped`, an async function of its state.
         """
@@ -168,7 +168,7 @@ class Thread:
 
     async def _questions(self, snapshot: StateSnapshot) -> tuple[Question, ...]:
         if snapshot.interrupts:
-            # By id, as a subgraph's question is told once by its task and once by the node around it.
+            # By id, as a subgraph's question is both in its own task and in that of the node around it.
             return tuple({each.id: question_of(each) for each in snapshot.interrupts}.values())
         if not snapshot.next or not _declares_breakpoints(self.graph):
             return ()
@@ -177,7 +177,7 @@ class Thread:
         return (_breakpoint(stops, snapshot),) if stops else ()
 
     async def _stops(self, graph: Graph, snapshot: StateSnapshot) -> list[str]:
-        """The nodes in front of which a thread stands because the graph, or a subgraph, declares a breakpoint there."""
+        """The nodes before which the thread has stopped, as the graph, or a subgraph, declares a breakpoint there."""
         waiting = [task for task in snapshot.tasks if task.name in snapshot.next and task.error is None]
         stops = [task.name for task in waiting if _is_among(task.name, graph.interrupt_before_nodes)]
         if not stops and await self._stopped_after(graph, snapshot):
@@ -189,7 +189,7 @@ class Thread:
         return stops
 
     async def _stopped_after(self, graph: Graph, snapshot: StateSnapshot) -> bool:
-        """Whether one of the nodes that ran last has a breakpoint behind it."""
+        """Whether there is a breakpoint after one of the nodes that ran last."""
         if not graph.interrupt_after_nodes or snapshot.parent_config is None:
             return False
         before = await self.graph.aget_state(snapshot.parent_config)
@@ -203,7 +203,7 @@ def subgraphs_of(graph: Graph, *, recurse: bool = False) -> list[tuple[str, Grap
 
 
 def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMessage]:
-    yield from said_in(snapshot.values)
+    yield from readable_messages(snapshot.values)
     for task in snapshot.tasks:
         node = graph.nodes.get(task.name)
         if node is not None and isinstance(node.bound, Pregel) and isinstance(task.state, StateSnapshot):
@@ -224,8 +224,8 @@ def _breakpoint(stops: list[str], snapshot: StateSnapshot) -> Question:
         for message in last
         for call in getattr(message, "tool_calls", [])
     ]
-    told = ", ".join(f"{call['name']} {call['args']}" for call in calls)
-    question = f"The agent has stopped before {', '.join(stops)}" + (f" ({told})" if told else "") + "."
+    listed = ", ".join(f"{call['name']} {call['args']}" for call in calls)
+    question = f"The agent has stopped before {', '.join(stops)}" + (f" ({listed})" if listed else "") + "."
     return Question(
         id=f"{BREAKPOINT}:{','.join(stops)}:{checkpoint}",
         value={BREAKPOINT: stops, "question": question, "tool_calls": calls},
