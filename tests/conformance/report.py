@@ -26,9 +26,9 @@ make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, a git chec
 ```
 
 The suite of 0.3 parses gRPC's address as a URL, while 0.3's clients dial `host:port`. So it is run with
-`a2a.grpc.card_url: url`; see [configuration](configuration.md#grpc). The official kit at these versions cannot be given a
-token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev). Our own tests ask
-for that card over every binding.
+`a2a.grpc.card_url: url`; see [configuration](configuration.md#grpc). The official kit at these versions cannot be given
+a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev). Our own tests
+ask for that card over every binding.
 
 | kit | version | suite | transport | passed | failed | skipped | date |
 |---|---|---|---|---|---|---|---|
