@@ -31,14 +31,15 @@ from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.edge import Edge
-from llamon_agent.serving.garbage import looked_for_less_often, settle
 from llamon_agent.serving.logs import set_up_logging
 from llamon_agent.serving.process import (
     Server,
     contained_task,
     exiting_despite_threads,
     listening,
+    looked_for_less_often,
     reloading_on_hangup,
+    settle,
     stopping_on_signals,
 )
 from llamon_agent.serving.storage import Storage, open_storage
@@ -196,7 +197,7 @@ async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tup
     if spec.target.adapter not in ("langgraph", "model"):
         return agent, SelfDescription()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-    from llamon_agent.adapters.langgraph.describe import introduce
+    from llamon_agent.adapters.langgraph.load import introduce
 
     assert isinstance(agent, LangGraphAgent)
     return agent, introduce(agent.graph, spec.target.target if spec.target.adapter == "langgraph" else None)
@@ -207,11 +208,11 @@ async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) 
         case "echo":
             return _echo(spec.target.target)
         case "custom":
-            from llamon_agent.adapters.custom.load import load_custom
+            from llamon_agent.adapters.custom.agent import load_custom
 
             return await load_custom(spec.target.target, prefill_to_lc=prefill_to_lc)
         case "process":
-            from llamon_agent.adapters.process.load import load_process
+            from llamon_agent.adapters.process.agent import load_process
 
             return load_process(spec.target.target, **dict(spec.process), environ=os.environ)
         case "model":

@@ -14,8 +14,7 @@ import pytest
 from tests.contract.task_store import a_task, next_of
 
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import TERMINAL, Task, TaskState
+from llamon_agent.domain.task import TERMINAL, PushConfig, Task, TaskPushConfig, TaskState
 from llamon_agent.runs.ports.store import Store
 
 _PATIENCE_S = 5

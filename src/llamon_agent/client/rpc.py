@@ -305,14 +305,14 @@ def _media_type(response: httpx2.Response) -> str:
 def _codec_of(interface: Interface) -> ClientCodec:
     """Loaded when it is needed, as the command line speaks one version at a time."""
     if interface.version != "0.3":
-        from llamon_agent.wire.v10.client_codec import Client10
+        from llamon_agent.wire.v10.codec import Client10
 
         return Client10(interface.tenant or None)
     if interface.protocol_binding == HTTP_JSON:
-        from llamon_agent.wire.v03_proto.client_codec import Client03Proto
+        from llamon_agent.wire.v03_proto.codec import Client03Proto
 
         return Client03Proto()
-    from llamon_agent.wire.v03.client_codec import Client03
+    from llamon_agent.wire.v03.codec import Client03
 
     return Client03()
 

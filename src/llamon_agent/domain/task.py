@@ -1,4 +1,4 @@
-"""A task: A2A's unit of work, as the store keeps it and every dialect shows it.
+"""A task: A2A's unit of work, as the store keeps it and every dialect shows it; and its push configurations.
 
 A task is a value. What changes is which value is the current one, and `seq` says which is newer.
 """
@@ -9,6 +9,37 @@ from enum import StrEnum
 import msgspec
 
 from llamon_agent.domain.message import Message, Metadata, Part, Text
+
+
+class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A webhook of a task.
+
+    Shape: `id` is unique within the task; `version` is the dialect that registered it ("0.3" or "1.0"), in whose shape
+           it is told; `schemes` are HTTP authentication schemes, of which the first is used with `credentials`; `token`
+           is echoed to the webhook. An id that is empty was left to us.
+    Source: A2A 1.0 §4.3.1 (PushNotificationConfig); 0.3 §6.8.
+    """
+
+    id: str
+    url: str
+    version: str
+    token: str | None = None
+    schemes: tuple[str, ...] = ()
+    credentials: str | None = None
+
+
+class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration and the task that it is of.
+
+    Shape: `owner` and `agent` are the task's; `told_seq` is the seq of the last event that the webhook has taken, 0 for
+           none, so that a restart knows what it still has to tell.
+    """
+
+    owner: str
+    agent: str
+    task_id: str
+    config: PushConfig
+    told_seq: int = 0
 
 
 class TaskState(StrEnum):

@@ -1,8 +1,11 @@
-"""A task that something is happening to: its record, the answer that grows, and the readers that follow.
+"""A task that this process works on: its record, its growing answer, and its event log.
 
-`task` is what the store has, plus the notes that need no record (progress, whole artifacts, the seed's outcome); the
-answer lives beside it and is folded in when somebody asks for a snapshot. Everything here is synchronous: no event is
-half heard.
+`task` is what the store has, plus what needs no record (progress, whole artifacts, the outcome of seeding). The answer
+is kept apart and joins the task in a snapshot. Everything here is synchronous, so no event is applied in part.
+
+The answer is sent as append chunks of one artifact, with `lastChunk` on the last. Only the end of the run shows which
+piece is the last. So one piece is held back, and sent as soon as another follows, the run ends, or a moment passes. The
+pieces that were sent, joined as `append` says, are always `told`, and at the end they are the text.
 """
 
 import asyncio
@@ -34,12 +37,6 @@ from llamon_agent.runs.ports.run import Clock, NewId
 from llamon_agent.runs.recovery import INCOMPLETE
 
 
-# MERGED-DOC: The text of a run's answer while it grows.
-#
-# The rule of the wire is: append chunks of one artifact, `lastChunk` on the last. Nobody knows that a piece is the last
-# one until the run says so, therefore one piece is held back, and told as soon as another follows, the run ends, or a
-# moment passes. What was told, joined as `append` says, is always `told`, and at the end it is the text.
-#
 class Piece(msgspec.Struct, frozen=True):
     """What to tell next: `append` puts it behind what was told, else it replaces that; `last` closes the artifact."""
 

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 

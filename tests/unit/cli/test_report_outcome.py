@@ -5,7 +5,7 @@ from tests.unit.cli.conftest import Json, message, task
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.questions import Asked
 from llamon_agent.cli.report import Outcome, new_view, outcome_of
-from llamon_agent.wire.v10.client_codec import Client10
+from llamon_agent.wire.v10.codec import Client10
 
 
 def after(*events: Json) -> Outcome:

@@ -9,7 +9,7 @@ from llamon_agent.client.task_view import TaskView
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import Data, Raw, Text, Url
 from llamon_agent.domain.task import TaskState
-from llamon_agent.wire.v10.client_codec import Client10
+from llamon_agent.wire.v10.codec import Client10
 
 
 def shown(*events: Json) -> tuple[str, list[str], TaskView]:

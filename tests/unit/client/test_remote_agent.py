@@ -43,7 +43,7 @@ from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import Data, Message
 from llamon_agent.domain.task import TaskState
-from llamon_agent.wire.v10.client_codec import Client10
+from llamon_agent.wire.v10.codec import Client10
 
 DONE = stream(task("WORKING"), piece("Hello", append=False), status_update("COMPLETED"))
 

@@ -13,7 +13,7 @@ from llamon_agent.client.task_view import AnswerText, TaskView
 from llamon_agent.domain.events import Delta, Progress, SeedOutcome
 from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState
-from llamon_agent.wire.v10.client_codec import Client10
+from llamon_agent.wire.v10.codec import Client10
 
 BEGUN = Begun(task_id="t1", context_id="c1")
 

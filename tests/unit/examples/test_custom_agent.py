@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from llamon_agent.adapters.custom.load import load_custom
+from llamon_agent.adapters.custom.agent import load_custom
 from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress
 from llamon_agent.domain.message import Message, Role, Text

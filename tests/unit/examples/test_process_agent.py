@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.adapters.process.commands import a_turn, said, text_of
 
-from llamon_agent.adapters.process.agent import ProcessAgent
-from llamon_agent.adapters.process.load import load_process
+from llamon_agent.adapters.process.agent import ProcessAgent, load_process
 from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Complete, Interrupt, Progress

@@ -3,6 +3,8 @@
 The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
 context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
 keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours.
+
+A graph also gives the defaults of its card: its name, its module's docstring, and its tools as skills.
 """
 
 import asyncio
@@ -13,16 +15,19 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Asyn
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
-from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
 from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.profile import SelfDescription, Skill
 
 log = logging.getLogger(__name__)
 
@@ -125,3 +130,49 @@ async def _check_checkpointer(graph: Graph, target: str) -> None:
             f"The target {target!r}: its checkpointer {name} has no async methods; use its async kind (Async{name}), "
             "or compile without a checkpointer to get ours."
         ) from exc
+
+
+_NAMELESS = "LangGraph"
+"""LangGraph's name for a graph without a name."""
+
+_MAX_CHARS = 500
+"""How much of a docstring is used; readers who choose an agent do not read more."""
+
+
+def introduce(graph: Graph, target: str | None) -> SelfDescription:
+    """The defaults of a graph's card.
+
+    Shape: the docstring is that of the target's module; there is none without a target.
+    """
+    return SelfDescription(
+        name=graph.name if graph.name and graph.name != _NAMELESS else None,
+        description=_first_paragraph(_module_docstring(target)) if target else None,
+        skills=tuple(_skill(tool) for tool in _tools(graph)),
+    )
+
+
+def _module_docstring(target: str) -> str:
+    documentation = import_target(f"{target.rpartition(':')[0]}:__doc__")
+    return documentation if isinstance(documentation, str) else ""
+
+
+def _first_paragraph(text: str) -> str | None:
+    """The first paragraph on one line, or None for none."""
+    line = " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
+    return (line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…") or None
+
+
+def _tools(graph: Graph) -> list[BaseTool]:
+    """The tools of a graph and its subgraphs, each name once."""
+    graphs = [graph, *(subgraph for _, subgraph in subgraphs_of(graph, recurse=True))]
+    nodes = [node.bound for each in graphs for node in each.nodes.values()]
+    return list(
+        {
+            name: tool for node in nodes if isinstance(node, ToolNode) for name, tool in node.tools_by_name.items()
+        }.values()
+    )
+
+
+def _skill(tool: BaseTool) -> Skill:
+    name = " ".join(tool.name.replace("-", " ").replace("_", " ").split()).capitalize()
+    return Skill(id=tool.name, name=name, description=_first_paragraph(tool.description) or name, tags=("tool",))

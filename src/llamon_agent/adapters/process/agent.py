@@ -2,9 +2,12 @@
 
 A command that remembers something between runs does so by the ids that it gets. In the first turn of a context the
 prompt comes after the host's history, as text. The exit code decides last how a run ends.
+
+The command line is checked when the agent is loaded, so its mistakes show at the start, and not first in a run.
 """
 
 import errno
+import shutil
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,11 +16,11 @@ from typing import Literal
 
 import msgspec
 
-from llamon_agent.adapters.process.commandline import PROMPT, CommandLine
+from llamon_agent.adapters.process.commandline import PROMPT, CommandLine, check_prompt, read_command_line
 from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, StderrLog, TextOutput
 from llamon_agent.adapters.process.running_command import RunningCommand
 from llamon_agent.adapters.prompts import SeenContexts, decide_seed, text_prompt
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
 from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Message, Role, sound, texts
@@ -147,3 +150,40 @@ def _name_of(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def load_process(
+    target: str,
+    *,
+    prompt: Literal["stdin", "argument"],
+    output: Literal["text", "jsonl"],
+    folder: Path | None,
+    environment: Sequence[str],
+    max_output_bytes: int,
+    kill_after_s: float,
+    environ: Mapping[str, str],
+) -> ProcessAgent:
+    """Make an agent of a command line.
+
+    Shape:  environment names the variables of environ that the command may see. A program that is named by a path is
+            looked for in the edge's folder, any other one in environ's PATH.
+    Raises: ConfigError, naming the command and the remedy.
+    """
+    line = read_command_line(target)
+    check_prompt(line, as_argument=prompt == "argument")
+    found = shutil.which(line.program, path=environ.get("PATH"))
+    if found is None:
+        raise ConfigError(
+            f"The command {line.program!r} is not here, or is not executable: install it or name its path."
+        )
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(f"process.folder: {str(folder)!r} is no folder: make it, or name another.")
+    command = Command(
+        line=type(line)(program=str(Path(found).absolute()), words=line.words),
+        environment={name: environ[name] for name in environment if name in environ},
+        folder=folder,
+        output=output,
+        max_output_bytes=max_output_bytes,
+        kill_after_s=kill_after_s,
+    )
+    return ProcessAgent(command)

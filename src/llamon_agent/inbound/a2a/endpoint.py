@@ -22,8 +22,7 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
 )
 from llamon_agent.domain.principal import Principal, owner_of
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task, TaskQuery, trim_history
+from llamon_agent.domain.task import PushConfig, Task, TaskQuery, trim_history
 from llamon_agent.inbound.a2a.bindings.streaming import (
     Artifacts,
     OneEventStream,
@@ -51,8 +50,10 @@ from llamon_agent.wire.operations import (
     SendMessage,
     SetPushConfig,
     Subscribe,
+    page_of,
+    read_token,
+    write_token,
 )
-from llamon_agent.wire.paging import page_of, read_token, write_token
 
 logger = logging.getLogger(__name__)
 

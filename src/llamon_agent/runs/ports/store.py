@@ -13,8 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 
 

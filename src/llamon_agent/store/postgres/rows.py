@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task, TaskQuery, TaskState
+from llamon_agent.domain.task import Task, TaskPushConfig, TaskQuery, TaskState
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import IdempotencyKey
 from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS

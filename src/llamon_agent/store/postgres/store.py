@@ -12,8 +12,7 @@ from typing import Any
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.ids import random_id
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 from llamon_agent.store.postgres.pool import Connection, Pool

@@ -18,8 +18,7 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
 from llamon_agent.domain.ids import random_id
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState
+from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskPushConfig, TaskQuery, TaskState
 from llamon_agent.private_files import make_private_file
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered

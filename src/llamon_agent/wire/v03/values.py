@@ -8,8 +8,7 @@ from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Raw, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskStatus
 from llamon_agent.wire.json_body import check_part_count, read_file
 from llamon_agent.wire.v03 import schema
 

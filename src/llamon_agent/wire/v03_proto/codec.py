@@ -1,4 +1,4 @@
-"""A2A 0.3 as protobuf has it: params -> operations, results -> bytes.
+"""A2A 0.3 as protobuf has it: the server's half (params to operations, results to bytes) and the client's.
 
 The methods go by the names of the gRPC service, and their params are the ProtoJSON of its requests.
 
@@ -17,9 +17,8 @@ import msgspec
 
 from llamon_agent.domain.errors import BadParams, UnsupportedOperation
 from llamon_agent.domain.events import Snapshot, Update
-from llamon_agent.domain.message import Message, Metadata
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task, TaskPage
+from llamon_agent.domain.message import Message, Metadata, Part
+from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskState
 from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.operations import (
     CancelTask,
@@ -33,11 +32,65 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.wire.proto_json import SEND_KEYS, UNDERSCORE, Int32, read_count, read_proto_params
+from llamon_agent.wire.proto_json import (
+    ROLE_IN,
+    SEND_KEYS,
+    UNDERSCORE,
+    Int32,
+    read_count,
+    read_proto_params,
+    state_reader,
+)
+from llamon_agent.wire.replies import ReplyReader, TaskEvent
 from llamon_agent.wire.v03.codec import V03
 from llamon_agent.wire.v03.values import VERSION, encode
 from llamon_agent.wire.v03_proto import schema as proto_schema
-from llamon_agent.wire.v03_proto.values import event_out, message_in, message_out, push_in, push_out, task_out
+from llamon_agent.wire.v03_proto.values import (
+    CANCELLED,
+    event_out,
+    message_in,
+    message_out,
+    part_in,
+    push_in,
+    push_out,
+    task_out,
+)
+from llamon_agent.wire.v10.values import STATE_IN
+
+_RESPONSE = msgspec.json.Decoder(proto_schema.StreamResponse)
+_TASK_DECODER = msgspec.json.Decoder(proto_schema.Task)
+
+
+def _part_in(part: proto_schema.Part, position: int) -> Part | None:
+    empty = part.text is None and part.file is None and part.data is None
+    return None if empty else part_in(part, position)
+
+
+_READER = ReplyReader(
+    part_in=_part_in,
+    state_in=state_reader({**STATE_IN, CANCELLED: TaskState.CANCELED}),
+    roles=ROLE_IN,
+    content="content",
+)
+
+
+class Client03Proto:
+    """A2A 0.3's protobuf, as the port `ClientCodec` wants it."""
+
+    def write_send(self, message: Message, *, blocking: bool = True) -> bytes:
+        """Waiting is always said, as false and unset are one here."""
+        configuration = proto_schema.SendMessageConfiguration(blocking=blocking)
+        request = proto_schema.SendMessageRequest(message=message_out(message), configuration=configuration)
+        return encode(request)
+
+    def read_event(self, reply: bytes, *, seq: int = 0) -> TaskEvent:
+        """Source: A2A 0.3.0, `a2a.proto` (SendMessageResponse, StreamResponse)."""
+        return _READER.read(_RESPONSE, reply, lambda response: _READER.event_in(response, seq))
+
+    def read_task(self, reply: bytes) -> Task:
+        """Source: A2A 0.3.0, `a2a.proto` (Task)."""
+        return _READER.read(_TASK_DECODER, reply, _READER.task_in)
+
 
 _SEND = msgspec.json.Decoder(proto_schema.SendMessageRequest)
 _GET = msgspec.json.Decoder(proto_schema.GetTaskRequest)
@@ -46,7 +99,7 @@ _PUSH = msgspec.json.Decoder(proto_schema.CreateTaskPushNotificationConfigReques
 _PUSH_LIST = msgspec.json.Decoder(proto_schema.ListTaskPushNotificationConfigRequest)
 _NOT_SAID = proto_schema.SendMessageConfiguration(blocking=True)
 
-_TASK = re.compile(r"tasks/([^/]+)")
+_TASK_DECODER = re.compile(r"tasks/([^/]+)")
 # A parent in the proto's own annotation ends in the collection; the SDKs leave that away.
 _PARENT = re.compile(r"tasks/([^/]+)(?:/pushNotificationConfigs)?")
 _PUSH_NAME = re.compile(r"tasks/([^/]+)/pushNotificationConfigs/(.+)", re.DOTALL)
@@ -90,19 +143,19 @@ def read_stream(params: bytes) -> SendMessage:
 def read_get(params: bytes) -> GetTask:
     """Opens a GetTaskRequest."""
     wire = read_proto_params(_GET, params, markers=UNDERSCORE)
-    (task_id,) = _ids(_TASK, wire.name, "name")
+    (task_id,) = _ids(_TASK_NAME, wire.name, "name")
     return GetTask(task_id=task_id, history_length=_history_length(wire.history_length, "historyLength"))
 
 
 def read_cancel(params: bytes) -> CancelTask:
     """Opens a CancelTaskRequest; in 0.x canceling again is an error."""
-    (task_id,) = _ids(_TASK, read_params(_NAME, params).name, "name")
+    (task_id,) = _ids(_TASK_NAME, read_params(_NAME, params).name, "name")
     return CancelTask(task_id=task_id, again_ok=False)
 
 
 def read_subscribe(params: bytes) -> Subscribe:
     """Opens a TaskSubscriptionRequest; a finished task is answered with itself."""
-    (task_id,) = _ids(_TASK, read_params(_NAME, params).name, "name")
+    (task_id,) = _ids(_TASK_NAME, read_params(_NAME, params).name, "name")
     return Subscribe(task_id=task_id, ended_ok=True)
 
 

@@ -15,8 +15,7 @@ from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Metadata, Part, Raw, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.json_body import check_part_count, read_file
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT, required
 from llamon_agent.wire.v03.values import DATA_LOSSES, VERSION, data_in, data_out

@@ -1,4 +1,4 @@
-"""A2A 1.0 as a server speaks it: params -> operations, results -> bytes. A client's half is in `client_codec`."""
+"""A2A 1.0: the server's half (params to operations, results to bytes) and the client's."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -7,9 +7,8 @@ import msgspec
 from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import Snapshot, Update
-from llamon_agent.domain.message import Message, Metadata
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task, TaskPage, TaskState
+from llamon_agent.domain.message import Message, Metadata, Part
+from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskState
 from llamon_agent.wire.json_body import read_params
 from llamon_agent.wire.operations import (
     CancelTask,
@@ -24,7 +23,17 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.wire.proto_json import SEND_KEYS, UNDERSCORE, Enum, read_count, read_proto_params, required
+from llamon_agent.wire.proto_json import (
+    ROLE_IN,
+    SEND_KEYS,
+    UNDERSCORE,
+    Enum,
+    read_count,
+    read_proto_params,
+    required,
+    state_reader,
+)
+from llamon_agent.wire.replies import ReplyReader, TaskEvent
 from llamon_agent.wire.v10 import schema
 from llamon_agent.wire.v10.values import (
     STATE_IN,
@@ -33,10 +42,49 @@ from llamon_agent.wire.v10.values import (
     event_out,
     message_in,
     message_out,
+    part_in,
     push_in,
     push_out,
     task_out,
 )
+
+_RESPONSE = msgspec.json.Decoder(schema.StreamResponse)
+_TASK = msgspec.json.Decoder(schema.Task)
+_NOT_SAID = schema.SendMessageConfiguration()
+
+
+def _part_in(part: schema.Part, position: int) -> Part | None:
+    empty = part.text is None and part.raw is None and part.url is None and part.data is msgspec.UNSET
+    return None if empty else part_in(part, position)
+
+
+_READER = ReplyReader(part_in=_part_in, state_in=state_reader(STATE_IN), roles=ROLE_IN)
+
+
+class Client10:
+    """A2A 1.0, as the port `ClientCodec` wants it, for a tenant of the agent's where there is one."""
+
+    def __init__(self, tenant: str | None = None) -> None:
+        self._tenant = tenant
+
+    def write_send(self, message: Message, *, blocking: bool = True) -> bytes:
+        """Source: A2A 1.0 §3.2.1, §3.2.2."""
+        configuration = schema.SendMessageConfiguration(return_immediately=not blocking)
+        request = schema.SendMessageRequest(
+            tenant=self._tenant,
+            message=message_out(message),
+            configuration=None if configuration == _NOT_SAID else configuration,
+        )
+        return encode(request)
+
+    def read_event(self, reply: bytes, *, seq: int = 0) -> TaskEvent:
+        """Source: A2A 1.0 §3.2.3 (a reply has the shape of an event)."""
+        return _READER.read(_RESPONSE, reply, lambda response: _READER.event_in(response, seq))
+
+    def read_task(self, reply: bytes) -> Task:
+        """The result of GetTask and CancelTask."""
+        return _READER.read(_TASK, reply, _READER.task_in)
+
 
 _MAX_PAGE_SIZE = 100
 _UNSPECIFIED = ("TASK_STATE_UNSPECIFIED", 0, None)

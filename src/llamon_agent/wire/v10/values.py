@@ -8,8 +8,7 @@ from llamon_agent.domain.encoding import write_base64, write_timestamp
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.json_body import check_part_count, read_file
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT, Enum, required
 from llamon_agent.wire.v10 import schema

@@ -10,8 +10,7 @@ from functools import partial, wraps
 
 import pytest
 
-from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
-from llamon_agent.adapters.custom.results import Chunk, Output, Result
+from llamon_agent.adapters.custom.outputs import Chunk, Output, Result, outputs_of, runs_on_loop
 
 WHO: ContextVar[str] = ContextVar("who")
 

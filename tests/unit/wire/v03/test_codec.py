@@ -6,8 +6,7 @@ import pytest
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskPage, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskPage, TaskState, TaskStatus
 from llamon_agent.wire.operations import CancelTask, Dialect, GetExtendedCard, GetTask, SendMessage, Subscribe
 from llamon_agent.wire.v03.codec import V03
 

@@ -8,8 +8,7 @@ import pytest
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Text
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task, TaskState, TaskStatus
+from llamon_agent.domain.task import PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.operations import DeletePushConfig, GetPushConfig, ListPushConfigs, SetPushConfig
 from llamon_agent.wire.v03.codec import V03
 

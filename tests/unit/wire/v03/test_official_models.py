@@ -10,8 +10,7 @@ from a2a.types import a2a_pb2 as pb
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.operations import DeletePushConfig, GetPushConfig, ListPushConfigs, SendMessage, SetPushConfig
 from llamon_agent.wire.v03.codec import V03
 

@@ -12,8 +12,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,

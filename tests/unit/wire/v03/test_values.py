@@ -6,8 +6,7 @@ import pytest
 
 from llamon_agent.domain.events import ArtifactUpdate, Update
 from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.v03 import schema
 from llamon_agent.wire.v03.values import encode, event_out, message_in, push_in, push_out, task_out
 

@@ -8,8 +8,7 @@ import pytest
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.v03.values import encode
 from llamon_agent.wire.v03_proto import schema as proto_schema
 from llamon_agent.wire.v03_proto.values import (

@@ -6,8 +6,7 @@ import pytest
 from llamon_agent.domain.errors import BadJson, BadParams
 from llamon_agent.domain.events import Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Data, Message, Role, Text
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskPage, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskPage, TaskState, TaskStatus
 from llamon_agent.wire.operations import CancelTask, GetExtendedCard, GetTask, ListTasks, SendMessage, Subscribe
 from llamon_agent.wire.v10.codec import V10
 

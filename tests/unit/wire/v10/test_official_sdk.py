@@ -9,8 +9,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskPage, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskPage, TaskState, TaskStatus
 from llamon_agent.wire.operations import (
     DeletePushConfig,
     GetExtendedCard,
@@ -21,8 +20,7 @@ from llamon_agent.wire.operations import (
     SetPushConfig,
 )
 from llamon_agent.wire.proto_json import ROLE_IN
-from llamon_agent.wire.v10.client_codec import Client10
-from llamon_agent.wire.v10.codec import V10
+from llamon_agent.wire.v10.codec import V10, Client10
 from llamon_agent.wire.v10.values import STATE_IN
 
 PARTS = (

@@ -7,8 +7,7 @@ import pytest
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.events import ArtifactUpdate, Update
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskState, TaskStatus
 from llamon_agent.wire.v10 import schema
 from llamon_agent.wire.v10.values import (
     STATE_IN,

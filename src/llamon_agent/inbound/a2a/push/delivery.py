@@ -19,10 +19,9 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Artifact, Task
+from llamon_agent.domain.task import Artifact, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, present
-from llamon_agent.inbound.a2a.push.result import Accepted, Declined, PostResult, TryLater
+from llamon_agent.inbound.a2a.push.sender import Accepted, Declined, PostResult, TryLater
 from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService

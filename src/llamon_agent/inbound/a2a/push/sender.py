@@ -1,22 +1,76 @@
 """Sends to webhooks: to addresses that the guard has judged, and only so much at once: for an owner to one host, for an
 owner, and in all. So one caller's slow receivers, under however many names, do not keep the others' webhooks waiting.
+
+A POST has one of three results: the receiver has accepted it, declined it for good, or it may be tried again.
 """
 
 import asyncio
 from asyncio import Semaphore
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ssl import SSLContext
 from typing import Any
 from weakref import WeakValueDictionary
 
 import httpcore2
 import httpx2
+import msgspec
 
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
+from llamon_agent.domain.task import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.result import Declined, PostResult, TryLater, post_result
 from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl, read_webhook_url
+
+MAX_RETRY_AFTER_S = 60.0
+"""How long a receiver may put us off at most."""
+
+_TRY_LATER = frozenset({408, 425, 429})
+"""Refusals that say of themselves that they pass. Source: RFC 9110 §15.5.9; RFC 8470 §5.2; RFC 6585 §4."""
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The webhook has it."""
+
+
+class TryLater(msgspec.Struct, frozen=True):
+    """It was not taken, and may be when it is tried again. Units: after_s is how long the receiver asks to wait."""
+
+    why: str
+    after_s: float = 0.0
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """It will not be taken, however often it is tried."""
+
+    why: str
+
+
+PostResult = Accepted | TryLater | Declined
+
+
+def post_result(status: int, retry_after: str | None, now: datetime) -> PostResult:
+    """What an answer means. A redirect is a refusal: it could lead anywhere, and with the credentials.
+
+    Source: A2A 1.0 §4.3.3 (2xx acknowledges); RFC 9110 §10.2.3 (Retry-After).
+    """
+    if 200 <= status < 300:
+        return Accepted()
+    if status >= 500 or status in _TRY_LATER:
+        return TryLater(f"HTTP {status}", min(_seconds(retry_after, now), MAX_RETRY_AFTER_S))
+    return Declined(f"HTTP {status}")
+
+
+def _seconds(retry_after: str | None, now: datetime) -> float:
+    """How long a Retry-After header asks to wait: seconds, or a date; 0 where it says neither."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):  # no date, or one of numbers that no date has
+        return 0.0
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
+
 
 _AT_ONCE = 64
 _MAX_ANSWER_BYTES = 64 * 1024

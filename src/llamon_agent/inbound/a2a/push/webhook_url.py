@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.domain.push import PushConfig
+from llamon_agent.domain.task import PushConfig
 
 MAX_URL_CHARACTERS = 2048
 

@@ -20,8 +20,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.dialects import dialect_of
 from llamon_agent.inbound.a2a.push.delivery import Delivery, Pause
 from llamon_agent.inbound.a2a.push.guard import AddressGuard

@@ -12,10 +12,9 @@ from tests.unit.runs.serving import ASK, ask, paused, request, serving
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Progress
 from llamon_agent.domain.message import Text
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Artifact, Task
+from llamon_agent.domain.task import Artifact, PushConfig, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.push.delivery import PAUSES_S, Delivery, Write
-from llamon_agent.inbound.a2a.push.result import Accepted, Declined, PostResult, TryLater
+from llamon_agent.inbound.a2a.push.sender import Accepted, Declined, PostResult, TryLater
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step

@@ -18,10 +18,9 @@ from tests.loop_time import pass_time
 from tests.unit.inbound.a2a.push.receiver import BROKEN, GONE, HANG_UP, OK, SILENT, receiving
 from tests.unit.inbound.a2a.push.test_guard import Names
 
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
+from llamon_agent.domain.task import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
-from llamon_agent.inbound.a2a.push.result import Accepted, Declined, PostResult, TryLater
-from llamon_agent.inbound.a2a.push.sender import Sender, headers_of
+from llamon_agent.inbound.a2a.push.sender import Accepted, Declined, PostResult, Sender, TryLater, headers_of
 from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 
 HERE = ("127.0.0.0/8",)

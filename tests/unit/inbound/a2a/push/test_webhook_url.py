@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.domain.push import PushConfig
+from llamon_agent.domain.task import PushConfig
 from llamon_agent.inbound.a2a.push.webhook_url import (
     MAX_ID_CHARACTERS,
     MAX_SCHEMES,

@@ -15,8 +15,7 @@ from tests.unit.runs.serving import ASK, ask, paused, request
 
 from llamon_agent.domain.errors import BackendError, BadParams, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta, Progress
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks

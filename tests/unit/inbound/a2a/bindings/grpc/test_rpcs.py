@@ -23,8 +23,7 @@ from tests.unit.inbound.a2a.bindings.grpc.calling import (
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.message import Message as DomainMessage
 from llamon_agent.domain.message import Role, Text
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Result
 from llamon_agent.inbound.a2a.policy import Modes

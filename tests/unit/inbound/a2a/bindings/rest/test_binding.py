@@ -17,8 +17,7 @@ from tests.unit.inbound.a2a.exchange import JSON, Exchange
 
 from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task
 from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import RestApp, rest_routes

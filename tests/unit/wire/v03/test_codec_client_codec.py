@@ -10,8 +10,7 @@ from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.wire.operations import SendMessage
 from llamon_agent.wire.replies import BadReply
-from llamon_agent.wire.v03.client_codec import Client03
-from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v03.codec import V03, Client03
 
 CODEC = Client03()
 PARTS = (Text.of("hi"), Raw(data=b"\xfb\x00", filename="a", media_type="x/y"), Url(url="http://h/f"), Data(data=[1]))

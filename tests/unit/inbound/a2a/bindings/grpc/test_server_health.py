@@ -5,7 +5,7 @@ from typing import Any
 
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from llamon_agent.inbound.a2a.bindings.grpc.health import Health
+from llamon_agent.inbound.a2a.bindings.grpc.server import Health
 
 
 class Watcher:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from pydantic import BaseModel
 
-from llamon_agent.adapters.custom.results import Chunk, Result, event_of
+from llamon_agent.adapters.custom.outputs import Chunk, Result, event_of
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     AgentEvent,

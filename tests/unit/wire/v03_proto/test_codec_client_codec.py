@@ -4,15 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.wire.v03.test_client_codec import MESSAGE, PARTS, STATUS, TASK
+from tests.unit.wire.v03.test_codec_client_codec import MESSAGE, PARTS, STATUS, TASK
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import TaskState
 from llamon_agent.wire.operations import SendMessage
 from llamon_agent.wire.replies import BadReply
-from llamon_agent.wire.v03_proto.client_codec import Client03Proto
-from llamon_agent.wire.v03_proto.codec import V03_PROTO
+from llamon_agent.wire.v03_proto.codec import V03_PROTO, Client03Proto
 
 CODEC = Client03Proto()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llamon_agent.adapters.custom.load import load_custom
+from llamon_agent.adapters.custom.agent import load_custom
 from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Complete

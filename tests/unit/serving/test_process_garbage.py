@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llamon_agent.serving.garbage import THRESHOLDS, looked_for_less_often, settle
+from llamon_agent.serving.process import THRESHOLDS, looked_for_less_often, settle
 
 
 class Knot:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from llamon_agent.inbound.a2a.push.result import (
+from llamon_agent.inbound.a2a.push.sender import (
     MAX_RETRY_AFTER_S,
     Accepted,
     Declined,

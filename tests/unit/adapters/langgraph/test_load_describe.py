@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from llamon_agent.adapters.langgraph.describe import introduce
+from llamon_agent.adapters.langgraph.load import introduce
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.profile import SelfDescription, Skill
 

@@ -8,8 +8,7 @@ from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
 from llamon_agent.wire.operations import SendMessage
 from llamon_agent.wire.replies import BadReply, TaskEvent
-from llamon_agent.wire.v10.client_codec import Client10
-from llamon_agent.wire.v10.codec import V10
+from llamon_agent.wire.v10.codec import V10, Client10
 
 CODEC = Client10()
 MESSAGE = Message(message_id="m1", role=Role.USER, parts=(Text.of("hi"),))

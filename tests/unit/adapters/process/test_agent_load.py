@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.adapters.process.commands import a_turn, said, text_of
 
-from llamon_agent.adapters.process.agent import ProcessAgent
-from llamon_agent.adapters.process.load import load_process
+from llamon_agent.adapters.process.agent import ProcessAgent, load_process
 from llamon_agent.config.adapters import ProcessConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.runs.ports.run import Limits

@@ -2,7 +2,7 @@ import pytest
 
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.wire.paging import read_token, write_token
+from llamon_agent.wire.operations import read_token, write_token
 
 
 def task(task_id: str, at_ms: int) -> Task:
