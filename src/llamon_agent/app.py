@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -18,7 +17,6 @@ from starlette.applications import Starlette
 
 from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.ids import ordered_id
 from llamon_agent.domain.profile import SelfDescription
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
@@ -38,6 +36,8 @@ from llamon_agent.serving.process import (
     exiting_despite_threads,
     listening,
     looked_for_less_often,
+    new_id,
+    now_ms,
     reloading_on_hangup,
     settle,
     stopping_on_signals,
@@ -51,16 +51,6 @@ logger = logging.getLogger(__name__)
 
 Ready = Callable[[int, Mapping[str, str]], None]
 """Is given the port, and which graphs of a langgraph.json are left out, and why."""
-
-
-def now_ms() -> int:
-    """The wall clock. Units: milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
-
-
-def new_id() -> str:
-    """A new id that sorts by time."""
-    return ordered_id(now_ms(), os.urandom(10))
 
 
 @asynccontextmanager

@@ -23,7 +23,6 @@ from tests.unit.adapters.langgraph.scripted import node_graph
 from tests.unit.runs.serving import request, status_text
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.app import new_id, now_ms
 from llamon_agent.config.data import DataConfig, PostgresConfig
 from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.errors import BackendError, ConfigError
@@ -34,6 +33,7 @@ from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.ports.store import Store
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
+from llamon_agent.serving.process import new_id, now_ms
 from llamon_agent.serving.storage import Storage, open_storage
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 

@@ -3,7 +3,6 @@ import gc
 import logging
 import subprocess
 import sys
-import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, refusal, saying, t
 from tests.unit.inbound.a2a.bindings.grpc.certificates import Authority
 
 from llamon_agent import app
-from llamon_agent.app import _take_grpc_port, create_app, new_id, now_ms, open_edge, serve
+from llamon_agent.app import _take_grpc_port, create_app, open_edge, serve
 from llamon_agent.config.data import DataConfig, RetentionConfig
 from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.config.sections import GrpcTlsConfig
@@ -25,18 +24,6 @@ from llamon_agent.domain.task import TaskState
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 from llamon_agent.store.sqlite.folder import TASKS_NAME
 from llamon_agent.store.sqlite.store import SqliteTaskStore
-
-
-def test_ids_are_unique_uuids_of_version_7() -> None:
-    ids = [new_id() for _ in range(1000)]
-    assert len(set(ids)) == 1000
-    assert {(uuid.UUID(one).version, uuid.UUID(one).variant) for one in ids} == {(7, uuid.RFC_4122)}
-
-
-def test_ids_sort_by_time() -> None:
-    before_ms = now_ms()
-    made_ms = uuid.UUID(new_id()).int >> 80
-    assert before_ms <= made_ms <= now_ms()
 
 
 def test_an_edge_that_is_off_does_not_listen(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

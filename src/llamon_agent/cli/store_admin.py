@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from llamon_agent.app import new_id, now_ms
 from llamon_agent.cli.conversation import connect_to
 from llamon_agent.cli.exits import Usage
 from llamon_agent.config.data import DataConfig
@@ -15,6 +14,7 @@ from llamon_agent.runs.decisions import decide_cancel
 from llamon_agent.runs.housekeeping import BATCH, prune_batch
 from llamon_agent.runs.ports.store import ContextKey, TaskStore
 from llamon_agent.runs.task_recorder import TaskRecorder
+from llamon_agent.serving.process import new_id, now_ms
 from llamon_agent.serving.storage import Storage, inspect_storage, open_storage
 from llamon_agent.store.sqlite.folder import FolderInUse
 

@@ -136,7 +136,7 @@ def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -
         task_id=task.id,
         context_id=task.context_id,
         thread_id=thread,
-        session_id=target.session_of(thread),
+        session_id=(target.session_id or "{context_id}").replace("{context_id}", thread),
         message=request.message,
         prompt=request.prompt,
         prefill=request.prefill,

@@ -36,7 +36,6 @@ class Upkeep:
         self._registry = registry
         self._limits = limits
         self._runtime_of = runtime_of
-        self._forgetting: dict[ContextKey, asyncio.Event] = {}
 
     async def expire(self, task: Task) -> bool:
         """End a paused task that had no answer in time; one that works again is left alone. Whether it has ended.
@@ -59,20 +58,12 @@ class Upkeep:
         runtime = self._runtime_of(agent)
         if runtime is None or not self._registry.queues.is_free(context):
             return
-        forgotten = self._forgetting[context] = asyncio.Event()
-        try:
-            await runtime.agent.delete_thread(thread_id(owner, context_id))
-        except (AgentError, BackendError) as exc:
-            ids = {"context_id": context_id, "agent": agent}
-            logger.warning("the thread of a forgotten conversation could not be deleted", exc_info=exc, extra=ids)
-        finally:
-            del self._forgetting[context]
-            forgotten.set()
-
-    async def forgotten(self, context: ContextKey) -> None:
-        """Wait while the thread of a context is being deleted."""
-        while (forgotten := self._forgetting.get(context)) is not None:
-            await forgotten.wait()
+        with self._registry.queues.deleting(context):
+            try:
+                await runtime.agent.delete_thread(thread_id(owner, context_id))
+            except (AgentError, BackendError) as exc:
+                ids = {"context_id": context_id, "agent": agent}
+                logger.warning("the thread of a forgotten conversation could not be deleted", exc_info=exc, extra=ids)
 
 
 BATCH = 100

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from llamon_agent.domain.errors import ContextIsBusy
 from llamon_agent.domain.events import Cancelled, Error
@@ -47,6 +47,7 @@ class ContextQueues:
 
     def __init__(self, *, most_waiting: int) -> None:
         self._queues: dict[ContextKey, _Queue] = {}
+        self._deleting: dict[ContextKey, asyncio.Event] = {}
         self._most_waiting = most_waiting
 
     def __len__(self) -> int:
@@ -60,6 +61,21 @@ class ContextQueues:
     def is_free(self, key: ContextKey) -> bool:
         """Whether a new run could start at once."""
         return key not in self._queues
+
+    @contextmanager
+    def deleting(self, key: ContextKey) -> Iterator[None]:
+        """Around the deletion of a free context's thread; `deleted` waits for its end."""
+        done = self._deleting[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._deleting[key]
+            done.set()
+
+    async def deleted(self, key: ContextKey) -> None:
+        """Wait while the thread of a context is being deleted."""
+        while (done := self._deleting.get(key)) is not None:
+            await done.wait()
 
     def check_capacity(self, key: ContextKey) -> None:
         """Raises: ContextIsBusy: as many runs wait as may."""

@@ -115,6 +115,7 @@ class Execution:
 
     def __init__(self, run: Run, turn: Turn | None, runtime: Runtime | None) -> None:
         self.run = run
+        self.live = run.live
         self.turn = turn
         self.runtime = runtime
         self.phase = Phase.WAITING
@@ -123,10 +124,6 @@ class Execution:
         self.opening: asyncio.Future[None] | None = None
         self.worker: asyncio.Task[None] | None = None
         self.timers: list[asyncio.TimerHandle] = []
-
-    @property
-    def live(self) -> LiveTask:
-        return self.run.live
 
     def open(self, reply: Message | None = None) -> None:
         """Let the submission return: with a reply, or with the task, which is recorded as it is now."""

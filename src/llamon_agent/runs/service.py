@@ -301,7 +301,7 @@ class RunService:
         """Record a new task, and start its run or let it wait behind the context's."""
         context_id = request.context_id or self._new_id()
         key = (request.owner, request.agent, context_id)
-        await self.upkeep.forgotten(key)
+        await self._registry.queues.deleted(key)
         runtime = self._runtime(request.agent)
         self._registry.queues.check_capacity(key)
         starts = self._registry.queues.is_free(key)

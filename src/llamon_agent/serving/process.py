@@ -1,4 +1,4 @@
-"""The process around an edge: its socket, its web server, its signals, its asyncio tasks and its garbage collection.
+"""The process around an edge: its socket, web server, signals, clock and ids, asyncio tasks and garbage collection.
 
 An event loop lets SystemExit and KeyboardInterrupt out of any task and stops. That is right for a script. In an edge, a
 node of a graph runs as a task, and a library that calls `sys.exit()` there would end everybody's work. Our signals are
@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import Context
@@ -27,6 +28,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.ids import ordered_id
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.http1 import BoundedHttp
 
@@ -35,6 +37,16 @@ THRESHOLDS = (10_000, 5, 20)
 the second, what has lived for a while is looked at while it is little, which keeps that pause short. All three together
 let cycles that lived for long wait for about a million new objects. Source: docs/benchmarks.md, for the choice.
 """
+
+
+def now_ms() -> int:
+    """The wall clock. Units: milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def new_id() -> str:
+    """A new id that sorts by time."""
+    return ordered_id(now_ms(), os.urandom(10))
 
 
 @contextmanager

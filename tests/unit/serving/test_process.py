@@ -4,6 +4,7 @@ import signal
 import socket
 import sys
 import threading
+import uuid
 
 import pytest
 from starlette.applications import Starlette
@@ -16,6 +17,8 @@ from llamon_agent.serving.process import (
     contained_task,
     exiting_despite_threads,
     listening,
+    new_id,
+    now_ms,
     reloading_on_hangup,
     stopping_on_signals,
 )
@@ -228,3 +231,15 @@ async def test_groups_timeouts_and_results_work_as_ever() -> None:
     assert task.result() == 1
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(asyncio.Event().wait(), 0.001)
+
+
+def test_ids_are_unique_uuids_of_version_7() -> None:
+    ids = [new_id() for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert {(uuid.UUID(one).version, uuid.UUID(one).variant) for one in ids} == {(7, uuid.RFC_4122)}
+
+
+def test_ids_sort_by_time() -> None:
+    before_ms = now_ms()
+    made_ms = uuid.UUID(new_id()).int >> 80
+    assert before_ms <= made_ms <= now_ms()

@@ -77,10 +77,6 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     task_ids: Literal["server", "client"] = "server"
     when_busy: Literal["refuse", "wait"] = "refuse"
 
-    def session_of(self, context_id: str) -> str:
-        """The session of a context."""
-        return (self.session_id or "{context_id}").replace("{context_id}", context_id)
-
 
 class Runtime(msgspec.Struct, frozen=True):
     """A configured agent and what executes it."""

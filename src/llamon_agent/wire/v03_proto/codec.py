@@ -99,7 +99,7 @@ _PUSH = msgspec.json.Decoder(proto_schema.CreateTaskPushNotificationConfigReques
 _PUSH_LIST = msgspec.json.Decoder(proto_schema.ListTaskPushNotificationConfigRequest)
 _NOT_SAID = proto_schema.SendMessageConfiguration(blocking=True)
 
-_TASK_DECODER = re.compile(r"tasks/([^/]+)")
+_TASK_NAME = re.compile(r"tasks/([^/]+)")
 # A parent in the proto's own annotation ends in the collection; the SDKs leave that away.
 _PARENT = re.compile(r"tasks/([^/]+)(?:/pushNotificationConfigs)?")
 _PUSH_NAME = re.compile(r"tasks/([^/]+)/pushNotificationConfigs/(.+)", re.DOTALL)
