@@ -9,7 +9,7 @@ pieces that were sent, joined as `append` says, are always `told`, and at the en
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -112,13 +112,24 @@ _FLUSH_AFTER_S = 0.05
 """How long a piece of text is held back at most; no reader notices it."""
 
 
+CallLater = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
+"""Calls a function after so many seconds, unless it is cancelled before."""
+
+
+def on_loop(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+    """The timer of the running event loop."""
+    return asyncio.get_running_loop().call_later(delay_s, callback)
+
+
 class LiveTask:
     """One task in this process. The run service owns it and is the only one who changes it.
 
     Shape: saved_seq is the seq of the task in the store, 0 as long as it is not there.
     """
 
-    def __init__(self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId) -> None:
+    def __init__(
+        self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId, call_later: CallLater = on_loop
+    ) -> None:
         self.task = task
         self.saved_seq = task.seq
         self.lost: BackendError | None = None
@@ -130,6 +141,7 @@ class LiveTask:
         self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
         self._withdrawn: set[str] = set()  # the ids of answers that readers may have, though the task does not
         self._flush: asyncio.TimerHandle | None = None
+        self._call_later = call_later
         self._clock = clock
         self._new_id = new_id
 
@@ -171,7 +183,7 @@ class LiveTask:
             self._tell(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
             self._restarts = self._restarts and not event.text
             if self._answer.holds and self._flush is None:
-                self._flush = asyncio.get_running_loop().call_later(_FLUSH_AFTER_S, self._flush_now)
+                self._flush = self._call_later(_FLUSH_AFTER_S, self._flush_now)
             return
         self._flush_now()
         match event:

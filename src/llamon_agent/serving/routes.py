@@ -86,10 +86,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         spec.target.name: _endpoint(a2a, spec, cards[spec.target.name], services) for spec, _ in agent_set.agents
     }
     endpoints |= {name: _gone_endpoint(a2a, name, services) for name in agent_set.gone}
-    site = msgspec.structs.replace(
-        cards[default.target.name].site, path=a2a.path.rstrip("/") or "/", grpc=services.grpc if a2a.grpc.card else None
-    )
-    main_cards = Cards(site)
+    main_cards = _main_cards(a2a, cards[default.target.name], services)
     main = _router(a2a, agent_set, _endpoint(a2a, default, main_cards, services), endpoints, services)
     public_pages = [
         *agents_routes(_listed(a2a, agent_set)),
@@ -111,6 +108,12 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
     ]
     public = [*public_pages, *chain.from_iterable(own_cards.values())]
     return _guarded(a2a, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
+
+
+def _main_cards(a2a: A2aConfig, own: Cards, services: EdgeServices) -> Cards:
+    """The default agent's cards at the default path, with the address of gRPC if `a2a.grpc.card` asks for it."""
+    grpc = services.grpc if a2a.grpc.card else None
+    return Cards(msgspec.structs.replace(own.site, path=a2a.path.rstrip("/") or "/", grpc=grpc))
 
 
 def _guarded(

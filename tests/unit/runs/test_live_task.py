@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from llamon_agent.domain.events import (
 from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus, answer_text
 from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 
 def hearing(*events: AgentEvent) -> LiveTask:
@@ -308,3 +310,24 @@ async def test_catching_up_leaves_open_what_is_open() -> None:
 async def test_no_artifact_takes_the_answers_place() -> None:
     with pytest.raises(AgentError, match="the id of its answer"):
         hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-1", parts=(Text.of("x"),))))
+
+
+async def test_a_piece_that_nothing_follows_is_sent_when_its_timer_fires_and_only_once() -> None:
+    timers: list[tuple[float, Callable[[], None]]] = []
+
+    def call_later(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        timers.append((delay_s, callback))
+        return asyncio.get_running_loop().call_later(3600, callback)
+
+    clock, new_id = HandClock(), counting_ids()
+    live = LiveTask(task_of(), window_bytes=10_000, clock=clock, new_id=new_id, call_later=call_later)
+    live.open_answer("answer-1")
+    live.apply(Delta(text="wait"))
+    assert live.event_log.after(1) == []
+    [(delay_s, fire)] = timers
+    assert delay_s <= 0.05
+    fire()
+    fire()
+    [piece] = live.event_log.after(1)
+    assert isinstance(piece, ArtifactUpdate)
+    assert (piece.parts, piece.last) == ((Text.of("wait"),), False)
