@@ -230,16 +230,16 @@ async def goes_on(adapter: str) -> bool:
 
 PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {
     "the host's history is seeded": is_seeded,
-    "the answer is told while it grows": is_streamed,
+    "the answer is streamed while it grows": is_streamed,
     "it can ask the caller": asks,
-    "it can ask for a sign-in": asks_for_a_sign_in,
+    "it can ask the caller to sign in": asks_for_a_sign_in,
     "it can answer without a task": replies,
     "it can reject a task": rejects,
     "it can make artifacts": makes_artifacts,
     "it can take files": takes_files,
     "a cancel stops the work": stops,
     "it knows its threads after a restart": remembers,
-    "a run that a crash or a stop cut off goes on": goes_on,
+    "a run goes on after a crash or a stop": goes_on,
 }
 
 

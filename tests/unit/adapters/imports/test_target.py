@@ -163,9 +163,9 @@ def agent(folder: Path, name: str, *, graph: str = "from my_agent.words import n
 
 
 def installed(tmp_path: Path, module: str, code: str) -> Path:
-    """A module as pip puts it: in a folder of the path that no agent is in."""
+    """A module as pip puts it: in a folder that the path had before any agent's."""
     if (site := str(tmp_path / "site-packages")) not in sys.path:
-        sys.path.append(site)
+        sys.path.insert(0, site)
     file = write(tmp_path / "site-packages" / f"{module}.py", code)
     importlib.invalidate_caches()
     return file
