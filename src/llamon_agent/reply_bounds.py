@@ -22,8 +22,8 @@ ACCEPT_ENCODING = "gzip"
 
 EVENT_STREAM = "text/event-stream"
 
-_EMPTY_LINE = re.compile(rb"\n\n|\n\r|\r\r")
-"""Where a line ends and the next one ends at once, however lines end."""
+_EMPTY_LINE = re.compile(rb"(?<=\n)[\n\r]|(?<=\r)\r")
+"""Where a line ends right after another, however lines end."""
 
 _STEP_BYTES = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llamon_agent.reply_bounds import Gauge, TooLarge, Unpackable, bounded
@@ -57,6 +57,7 @@ def test_the_end_of_a_line_is_no_empty_line(end: bytes) -> None:
         measure(*[b"data: x" + end] * 9, max_bytes=50)
 
 
+@example([b"\n\n", b"\n", b"ab"], {2})
 @given(st.lists(st.sampled_from([b"\n", b"\r\n", b"ab", b"c", b"\n\n"]), max_size=30), st.sets(st.integers(0, 60)))
 def test_how_a_stream_is_cut_into_pieces_does_not_matter(tokens: list[bytes], cuts: set[int]) -> None:
     stream = b"".join(tokens)
