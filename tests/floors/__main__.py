@@ -1,8 +1,8 @@
 """Ask an edge that stands on the lowest versions that pyproject.toml allows: `python -m tests.floors BIN`.
 
 `make floors` does so. BIN is where the programs of that environment are. One edge serves the demo. Another has what the
-extras are for: a remote agent (the first edge), a model, gRPC and Postgres. Ends with an error where an answer is not as
-it should be.
+extras are for: a remote agent (the first edge), a model, gRPC and Postgres. Ends with an error where an answer is not
+as it should be.
 """
 
 import json
