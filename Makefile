@@ -11,10 +11,12 @@ ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),t
 CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made
 endif
 
+FLOORS := $(VENV)/floors
+
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 BROWSER_TESTS := $(BIN)/python -m pytest tests/browser
 
-.PHONY: serve test browser clients conformance crash check format lint types imports bench lock schema clean
+.PHONY: serve test browser clients conformance crash floors check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
@@ -36,6 +38,12 @@ conformance: $(VENV)/.dev  ## other people's suites; TCK_DIR names a checkout of
 
 crash: $(VENV)/.dev  ## kill -9 under load, hundreds of times; ARGS=--help what can be chosen
 	$(BIN)/python -m tests.crash $(ARGS)
+
+floors: $(FLOORS)/.made  ## the lowest versions that pyproject.toml allows, in an environment of their own, are asked
+	rm -f $(FLOORS)/*.whl
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(FLOORS) .
+	$(BIN)/pip --python $(FLOORS) install --quiet --no-deps --force-reinstall $(FLOORS)/*.whl
+	$(BIN)/python -m tests.floors $(FLOORS)/bin
 
 check: lint types imports test
 
@@ -63,6 +71,8 @@ KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gh
 lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 	$(LOCK) pyproject.toml --extra build --output-file locks/run.txt
 	$(LOCK) pyproject.toml --extra build --extra dev --output-file locks/dev.txt
+	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra grpc --extra postgres \
+		--output-file locks/lowest.txt
 	echo 'a2a-sdk[grpc]==0.3.26' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk03.txt
 	echo 'a2a-sdk==0.2.16' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk02.txt
 	echo 'a2a-testbed==0.3.0a3' | $(LOCK) - --python-version 3.12 --output-file locks/kit-testbed.txt
@@ -92,6 +102,12 @@ $(VENV)/.dev: $(BIN)/pip locks/dev.txt pyproject.toml
 	@touch $@ $(VENV)/.run
 
 $(VENV)/clients/%/.made: locks/client-%.txt | $(BIN)/pip
+	rm -rf $(@D)
+	$(BIN)/python -m venv --without-pip $(@D)
+	$(BIN)/pip --python $(@D) install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(FLOORS)/.made: locks/lowest.txt $(VENV)/.dev
 	rm -rf $(@D)
 	$(BIN)/python -m venv --without-pip $(@D)
 	$(BIN)/pip --python $(@D) install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<

@@ -32,11 +32,17 @@ class Edge:
 
 
 @contextmanager
-def running_edge(*arguments: str, data: Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> Iterator[Edge]:
+def running_edge(
+    *arguments: str,
+    data: Path,
+    cwd: Path = ROOT,
+    env: dict[str, str] | None = None,
+    python: Path = Path(sys.executable),
+) -> Iterator[Edge]:
     """`llamon serve` on a free port, until the context ends; what it logs is shown when a test fails."""
     log = data.parent / f"{data.name}.log"
     command = [
-        sys.executable,
+        str(python),
         "-m",
         "llamon_agent",
         "serve",
