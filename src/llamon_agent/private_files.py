@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_IS_POSIX = sys.platform != "win32"  # on Windows the mode does not say who may read
+_IS_POSIX = sys.platform != "win32"  # on Windows the mode does not say which users may read
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ def card(
     jwks: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show an agent's card, or verify who signed it.
+    """Show an agent's card, or verify its signatures.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ async def _verify(url: str, token: str | None, jwks: str | None, *, as_json: boo
     from llamon_agent.cli.card_check import check, check_line, is_signed
 
     found = await _fetch(url, token)
-    told, checked, screen = read_card(found, url), await check(found, url, jwks), Screen()
+    card, checked, screen = read_card(found, url), await check(found, url, jwks), Screen()
     holds = is_signed(checked)
     if as_json:
         screen.json(msgspec.json.encode({"holds": holds, "signatures": checked}).decode())
     else:
         screen.line(
-            "\n".join([one_line(f"{told.name} {told.version or ''}"), *(f"  {check_line(one)}" for one in checked)])
+            "\n".join([one_line(f"{card.name} {card.version or ''}"), *(f"  {check_line(one)}" for one in checked)])
         )
     if not holds:
         complain("The card's signatures do not hold." if checked else "The card is not signed.")

@@ -111,5 +111,5 @@ def part_words(part: Part) -> str:
 
 
 def status_words(status: TaskStatus) -> str:
-    """What the agent says about the task's state; the questions' data beside the words is for programs."""
+    """The agent's text about the task's state. The data of its questions is for programs, and left out."""
     return "\n".join(texts(status.message.parts)) if status.message else ""

@@ -20,7 +20,9 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, str] = {
     Exit.OK: "done; with --background, accepted",
-    Exit.ENDED_BADLY: "the task failed, was rejected or was canceled, or there is none; a card's signature is not valid",
+    Exit.ENDED_BADLY: (
+        "the task failed, was rejected or was canceled, or there is none; a card's signature is not valid"
+    ),
     Exit.USAGE: "the command line or the configuration is wrong",
     Exit.UNREACHED: "no answer: not reachable, refused by HTTP, not authorised, or not in time",
     Exit.ASKS: "the agent asks for input",

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: AgentError) -> int:
-    """Say why a call of an agent failed. What tells that has been loaded by then, as the call was made with it."""
+    """Say why a call of an agent failed. The imports cost nothing: the call itself has loaded these modules."""
     from llamon_agent.cli.failure_text import exit_of_failure, failure_text
     from llamon_agent.client.errors import RemoteError
 

@@ -34,7 +34,7 @@ def get(
     url
         The agent: its origin, its card's URL or the URL that takes its calls.
     task
-        The task's id, as `llamon send --background` tells it.
+        The task's id, as `llamon send --background` prints it.
     token
         The bearer token.
     as_json

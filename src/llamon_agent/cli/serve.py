@@ -104,7 +104,7 @@ def banner(config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = N
 
 
 def listing(config: EdgeConfig, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """The agents, the default one first, where each of them answers, and who is left out and why."""
+    """The agents, the default one first, the address of each, and the agents that are left out, with the reason."""
     left_out = left_out or {}
     return [
         *_agents(without(config, left_out.keys())),

@@ -55,7 +55,7 @@ def show_task(task: Task) -> None:
 
 
 def summary(task: Task) -> dict[str, str]:
-    """What programs are told of a task in a list. Shape: JSON."""
+    """A task in a list for programs. Shape: JSON."""
     return {
         "id": task.id,
         "state": task.status.state.value,

@@ -1,7 +1,7 @@
-"""What goes wrong with a remote agent. All of it is an agent's failure to whoever runs one inside their own agent.
+"""What goes wrong with a remote agent. All of it is an AgentError, for agents that call a remote one.
 
-`public` is ours to the last word. What the remote agent said is kept apart in `said`: it was meant for its caller, not
-for ours. `detail` is for the person who named the agent's address, as it may contain addresses.
+`public` is a text of ours. What the remote agent said is kept apart in `said`: it was meant for its caller, not for
+ours. `detail` is for the person that configured the agent's address, as it may contain addresses.
 """
 
 from llamon_agent.client.answers import Answer

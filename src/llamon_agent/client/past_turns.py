@@ -50,7 +50,7 @@ def history_out(turns: Sequence[PastTurn], version: str) -> list[dict[str, Any]]
 
 
 def _turn(turn: PastTurn) -> tuple[Role | None, str, str | None]:
-    """Who said what, under which id."""
+    """The role, the text and the id of a turn; no role for a turn of neither side."""
     match turn:
         case HumanMessage():
             return Role.USER, str(turn.text), turn.id

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
 
 MAX_REPLY_BYTES = 32 << 20
-"""How much is taken in one piece if nobody says otherwise: three times what an edge takes as a message by default."""
+"""The default for the size of a reply: three times what an edge takes as a message by default."""
 
 ACCEPT_ENCODING = "gzip"
 

@@ -125,7 +125,7 @@ class TaskView:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing more comes of it until somebody acts."""
+        """Nothing more happens to it until a caller acts."""
         return self.is_over or self.state in PAUSED
 
     def apply(self, update: TaskEvent) -> Iterator[Begun | Progress | Delta]:
@@ -186,7 +186,7 @@ class TaskView:
             return
         made = self._made.get(update.artifact_id)
         if made is None or not update.append:
-            yield from self._replace(update.told)
+            yield from self._replace(update.sent)
             return
         made.parts += update.parts
         yield from self.text.grew(update.artifact_id, update.parts, self._made)

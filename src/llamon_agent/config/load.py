@@ -191,7 +191,7 @@ def _path_problems(config: EdgeConfig) -> Iterator[Problem]:
 
 
 def _thread_problems(config: EdgeConfig) -> Iterator[Problem]:
-    """Threads that would be kept elsewhere than the tasks."""
+    """Threads that would not be kept where the tasks are."""
     if config.data.ephemeral:
         return
     for name, agent in config.agents.items():

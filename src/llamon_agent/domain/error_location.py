@@ -1,4 +1,4 @@
-"""What failed in somebody else's code, by its kind and its place: its own words may hold what nobody should read."""
+"""Names a failure in an agent's code by its kind and its place, as its own words may hold secrets."""
 
 import sysconfig
 import traceback
@@ -16,12 +16,12 @@ def brief(error: BaseException) -> str:
 
 
 def with_cause(error: LlamonError) -> str:
-    """What callers hear of an error, and for the log what caused it."""
+    """The public text of an error, and for the log what caused it."""
     return error.public if error.__cause__ is None else f"{error.public} ({brief(error.__cause__)})"
 
 
 def where(error: BaseException) -> str:
-    """The file and line where an error comes from: the last of somebody's own code, for a library only passes it on.
+    """The file and line where an error comes from: the last frame outside of libraries and this package.
 
     A syntax error knows its place itself, since none of its code ran.
     """

@@ -25,14 +25,14 @@ Metadata = dict[str, Any]
 
 
 class Role(StrEnum):
-    """Who speaks. Source: A2A 1.0 §4.1.5 (Role)."""
+    """The sender of a message. Source: A2A 1.0 §4.1.5 (Role)."""
 
     USER = "user"
     AGENT = "agent"
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
-    """What every kind of part may carry beside its content. Source: A2A 1.0 §4.1.6 (Part)."""
+    """What every kind of part may carry besides its content. Source: A2A 1.0 §4.1.6 (Part)."""
 
     metadata: Metadata | None = None
     filename: str | None = None

@@ -33,7 +33,7 @@ class SelfDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Who offers the agent. Source: A2A 1.0 §4.4.2 (AgentProvider)."""
+    """The provider of the agent. Source: A2A 1.0 §4.4.2 (AgentProvider)."""
 
     organization: str
     url: str
@@ -106,8 +106,8 @@ def extended(profile: Profile) -> Profile:
 
 
 SigningAlgorithm = Literal["ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
-"""Those with a public key: whoever can verify a card by a shared secret can forge it, too."""
+"""Those with a public key: a reader that verifies a card by a shared secret could forge it, too."""
 
 
 Scheme = Literal["http", "https"]
-"""What an address of gRPC begins with that is told as a URL."""
+"""The scheme of a gRPC address in the form of a URL."""

@@ -15,8 +15,8 @@ class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A webhook of a task.
 
     Shape: `id` is unique within the task; `version` is the dialect that registered it ("0.3" or "1.0"), in whose shape
-           it is told; `schemes` are HTTP authentication schemes, of which the first is used with `credentials`; `token`
-           is echoed to the webhook. An id that is empty was left to us.
+           events are sent to it; `schemes` are HTTP authentication schemes, of which the first is used with
+           `credentials`; `token` is echoed to the webhook. An id that is empty was left to us.
     Source: A2A 1.0 §4.3.1 (PushNotificationConfig); 0.3 §6.8.
     """
 
@@ -32,7 +32,7 @@ class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A configuration and the task that it is of.
 
     Shape: `owner` and `agent` are the task's; `told_seq` is the seq of the last event that the webhook has taken, 0 for
-           none, so that a restart knows what it still has to tell.
+           none, so that a restart knows what is still to be sent.
     """
 
     owner: str
@@ -92,9 +92,9 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def extended(artifact: Artifact, parts: Sequence[Part]) -> Artifact:
-    """The artifact with more parts behind its own; text goes on in the text part that it ended with, if both are alike.
+    """The artifact with more parts after its own; text continues the last text part if both are alike.
 
-    Shape: alike is whatever differs in the text only.
+    Shape: two parts are alike if they differ in the text only.
     """
     grown = list(artifact.parts)
     for part in parts:

@@ -22,10 +22,10 @@ AGENT_BROKE = "The agent failed unexpectedly."
 CANNOT_BE_KEPT = "The agent said something that cannot be kept."
 
 _EVENTS_PER_BREATH = 64
-"""How many events an agent may give in one go before others get the event loop."""
+"""After how many events of an agent other tasks get the event loop."""
 
 _LAST_MOMENT_S = 0.5
-"""How long an ending service waits for what did not stop earlier."""
+"""How long an ending service waits for runs that did not stop earlier."""
 
 Ending = Outcome | HandOver
 
@@ -83,7 +83,7 @@ async def consume(
 class RunDriver:
     """Every run of a service, from its start to its end.
 
-    It owns the tasks of the runs, as no TaskGroup could: that would wait for what did not stop, perhaps for ever.
+    It owns the asyncio tasks of the runs. A TaskGroup would wait for a run that does not stop, perhaps for ever.
     """
 
     def __init__(self, recorder: TaskRecorder, limits: Limits, owner: Owner) -> None:
@@ -97,13 +97,13 @@ class RunDriver:
         self._start(execution, self._execute)
 
     def start_closing(self, execution: Execution, how: Cancelled | Error) -> None:
-        """Let the run end a paused task as `how` says: its question is dead, and the thread must not wait for it."""
+        """Let the run end a paused task as `how` says: the thread must drop its question."""
         self._start(execution, partial(self._close_turn, how=how))
 
     def stop(self, execution: Execution, how: Stop, *, within_s: float | None = None) -> None:
-        """End the run as `how` says: one that waits never starts, one that does not stop in time is abandoned.
+        """End the run as `how` says. One that waits never starts; one that does not stop in time is abandoned.
 
-        Units: within_s is how long it has, also if it is ending or being stopped already; None is as for a cancel.
+        Units: within_s is how long it has, even if it ends or is being stopped already; None: as for a cancel.
         """
         if execution.stopping is None and execution.phase is not Phase.ENDING:
             execution.stopping = how
@@ -179,7 +179,7 @@ class RunDriver:
                 return execution.stopping
             logger.exception("task %s: the agent cancelled itself", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
-        except BaseException:  # an agent may raise even what is no Exception, and must not take others with it
+        except BaseException:  # an agent may raise even a BaseException, and must not end other runs with it
             execution.was_cut_off = True
             logger.exception("task %s: the agent broke", task_id, extra=ids)
             return Error(public=AGENT_BROKE)
@@ -205,7 +205,7 @@ class RunDriver:
         return how
 
     def _abandon(self, execution: Execution, how: Stop) -> None:
-        """The run does not stop. Its task ends all the same, and nothing that its agent still does counts."""
+        """The run does not stop. Its task ends all the same, and what its agent still does no longer counts."""
         task = execution.live.task
         logger.warning("task %s: the run did not stop in time and is abandoned", task.id, extra=task.log_ids)
         self._spawn(self._end_run(execution, execution.stopping or how))
@@ -231,7 +231,7 @@ class RunDriver:
             self._owner.release(execution)
 
     async def _fail_at_end(self, execution: Execution) -> None:
-        """End a run as failed whose end breaks the store: most often it holds a value that cannot be encoded."""
+        """Fail a run whose end breaks the store: most often it holds a value that cannot be encoded."""
         live = execution.live
         if not live.saved_seq:  # there is no task that could end
             return self._lose(execution, BackendError())
@@ -245,7 +245,7 @@ class RunDriver:
             self._lose(execution, BackendError())
 
     async def _hand_over(self, execution: Execution) -> None:
-        """Leave the task as it is for the process that continues it; here its streams end, and its callers get it."""
+        """Leave the task as it is for the process that continues it. Its streams end here, and its callers get it."""
         if execution.run.has_ended:
             return
         if execution.opening is not None:

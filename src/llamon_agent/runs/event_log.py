@@ -1,8 +1,8 @@
 """One task's updates, many readers.
 
 All readers share one log, so a reader costs a number. The log keeps a window of bytes: a reader that falls out of it
-has lost nothing it needs, because its stream goes on from the task as it is now (see `Subscription`). Publishing never
-waits for anybody, so that a reader that does not read harms nobody.
+has lost nothing it needs, because its stream continues from the task as it is now (see `Subscription`). Publishing
+never waits, so a reader that does not read harms no other.
 
 Rules: updates carry consecutive `seq`; what is between `first` and `seq` is in the log, whole.
 """
@@ -14,7 +14,7 @@ from llamon_agent.domain.events import ArtifactUpdate, Update
 from llamon_agent.domain.message import Part, Raw, Text
 
 _UPDATE_BYTES = 200
-"""What an update costs beside its text, about."""
+"""About what an update costs besides its text."""
 
 
 def _size_bytes(update: Update) -> int:
@@ -48,7 +48,7 @@ class EventLog:
         return self.seq - len(self._log) + 1
 
     def publish(self, update: Update) -> None:
-        """Add the next update and wake who waits for it."""
+        """Add the next update and wake the readers that wait for it."""
         self.seq = update.seq
         size_bytes = _size_bytes(update)
         self._log.append(update)
@@ -60,7 +60,7 @@ class EventLog:
             self._wake()
 
     def jump(self, seq: int) -> None:
-        """Go on behind `seq`, of whose updates none is kept: every reader has fallen out of the window."""
+        """Continue after `seq` and keep no update up to it: every reader falls out of the window."""
         self.seq = seq
         self._log.clear()
         self._sizes.clear()
@@ -73,7 +73,7 @@ class EventLog:
         self._wake()
 
     def after(self, seq: int) -> list[Update]:
-        """All updates behind `seq`. Raises: Gone: the window no longer reaches back."""
+        """All updates after `seq`. Raises: Gone: the window no longer reaches back."""
         index = seq + 1 - self.first
         if index < 0:
             raise Gone

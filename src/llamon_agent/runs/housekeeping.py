@@ -1,12 +1,12 @@
 """Ends pauses that had no answer in time, and forgets old tasks, keys and threads.
 
-Things are forgotten in small batches: each is one short write, and between two the housekeeper rests for longer than
-the batch took, so that runs do not notice. A batch that was begun is finished, also when the edge stops: otherwise a
-task would be gone and its thread would stay for ever.
+The housekeeper works in small batches. Each is one short write, and between two of them it rests for longer than the
+batch took, so that runs do not notice. A batch is always finished, also when the edge stops: otherwise a task would be
+gone and its thread would stay for ever.
 
 A thread is deleted while no run is in its context, and a run that arrives meanwhile waits. Between processes there is
-no such wait: a process that continues a context in the very moment in which another forgets it, after a silence as long
-as tasks are kept, may find its thread half gone.
+no such wait. A process may continue a context in the very moment in which another one forgets it, after a silence as
+long as tasks are kept; then it may find the thread half deleted.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ EXPIRED = "Nobody answered in time, so the task has ended."
 
 
 class Upkeep:
-    """Ends pauses, deletes threads. Shape: runtime_of gives what executes an agent's runs now, None if it is gone."""
+    """Ends pauses, deletes threads. Shape: runtime_of gives an agent's runtime, None if it is gone."""
 
     def __init__(self, registry: RunRegistry, limits: Limits, runtime_of: Callable[[str], Runtime | None]) -> None:
         self._registry = registry
@@ -38,7 +38,7 @@ class Upkeep:
         self._runtime_of = runtime_of
 
     async def expire(self, task: Task) -> bool:
-        """End a paused task that had no answer in time; one that works again is left alone. Whether it has ended.
+        """End a paused task that had no answer in time, unless it works again; whether it has ended.
 
         Raises: BackendError.
         """
@@ -50,7 +50,7 @@ class Upkeep:
         return (await run.settled(self._limits.cancel_grace_s * 2)).is_terminal
 
     async def forget(self, context: ContextKey) -> None:
-        """Delete the thread of a context that has no task left; one that has a task again is left alone.
+        """Delete the thread of a context that has no task left, unless it has one again.
 
         An agent that is not served any more keeps its threads: there is no adapter to delete them.
         """
@@ -67,17 +67,17 @@ class Upkeep:
 
 
 BATCH = 100
-"""How many tasks or keys go at once."""
+"""How many tasks or keys one batch forgets."""
 
 _RESTS = 4
-"""How many times as long as a batch took nothing is done after it."""
+"""The rest after a batch, as a multiple of the time that the batch took."""
 
 Forget = Callable[[ContextKey], Awaitable[None]]
 """Deletes the thread of a context that has no task left."""
 
 
 async def prune_batch(store: TaskStore, forget: Forget, *, before_ms: int, limit: int = BATCH) -> Pruned:
-    """Forget some of the tasks that ended earlier, and the threads that nobody needs any more. Raises: BackendError."""
+    """Forget some of the tasks that ended earlier, and the threads that no task needs. Raises: BackendError."""
     pruned = await store.prune(before_ms=before_ms, limit=limit)
     for context in pruned.contexts:
         await forget(context)
@@ -119,7 +119,7 @@ class Housekeeper:
             try:
                 await self.sweep()
             except BackendError:
-                logger.debug("the store is away; what is old is forgotten later")
+                logger.debug("the store is away; old tasks are forgotten later")
             await self._rest(self._every_s)
 
     async def _batches(self, kept_s: float | None, batch: Callable[[int], Awaitable[int]]) -> None:
@@ -137,7 +137,7 @@ class Housekeeper:
         tasks = await self._store.paused_before(before_ms=before_ms, limit=BATCH)
         expired = sum([await self._upkeep.expire(task) for task in tasks])
         if expired:
-            logger.info("%d tasks that nobody answered have ended", expired)
+            logger.info("%d tasks without an answer have ended", expired)
         return expired
 
     async def _prune(self, before_ms: int) -> int:

@@ -5,7 +5,7 @@ is kept apart and joins the task in a snapshot. Everything here is synchronous, 
 
 The answer is sent as append chunks of one artifact, with `lastChunk` on the last. Only the end of the run shows which
 piece is the last. So one piece is held back, and sent as soon as another follows, the run ends, or a moment passes. The
-pieces that were sent, joined as `append` says, are always `told`, and at the end they are the text.
+pieces that were sent, joined as `append` says, are always `sent`, and at the end they are the text.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from llamon_agent.runs.recovery import INCOMPLETE
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What to tell next: `append` puts it behind what was told, else it replaces that; `last` closes the artifact."""
+    """What to send next: `append` adds it to what was sent, else it replaces that; `last` closes the artifact."""
 
     text: str
     append: bool
@@ -46,34 +46,34 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class AnswerBuffer:
-    """The growing text of one artifact. Plain state, no clock: whoever owns it decides when to flush."""
+    """The growing text of one artifact. Plain state, no clock: its owner decides when to flush."""
 
-    __slots__ = ("_append", "_held", "_told", "artifact_id")
+    __slots__ = ("_append", "_held", "_sent", "artifact_id")
 
-    def __init__(self, artifact_id: str, told: str = "") -> None:
+    def __init__(self, artifact_id: str, sent: str = "") -> None:
         self.artifact_id = artifact_id
-        self._told = [told] if told else []
-        self._append = bool(told)  # whether the next piece goes behind what was told
+        self._sent = [sent] if sent else []
+        self._append = bool(sent)  # whether the next piece is added to what was sent
         self._held: str | None = None
 
     @property
-    def told(self) -> str:
-        """What the readers have; what is held back is not in it."""
-        if len(self._told) > 1:
-            self._told = ["".join(self._told)]
-        return self._told[0] if self._told else ""
+    def sent(self) -> str:
+        """The text that the readers have, without what is held back."""
+        if len(self._sent) > 1:
+            self._sent = ["".join(self._sent)]
+        return self._sent[0] if self._sent else ""
 
     @property
     def text(self) -> str:
-        """All that was said since the last restart, also what is held back."""
-        return (self.told if self._append else "") + (self._held or "")
+        """The whole text since the last restart, with what is held back."""
+        return (self.sent if self._append else "") + (self._held or "")
 
     @property
     def holds(self) -> bool:
         return self._held is not None
 
     def add(self, text: str, *, restart: bool = False) -> Piece | None:
-        """Take the next piece of text; say what is to be told of the ones before."""
+        """Take the next piece of text; the piece before it, which is to be sent now."""
         if restart:
             self._held = None
             self._append = False
@@ -84,24 +84,24 @@ class AnswerBuffer:
         return piece
 
     def flush(self) -> Piece | None:
-        """Say what is held back, since nothing may follow for a while."""
+        """Hold nothing back: the piece that is to be sent now."""
         if self._held is None:
             return None
         piece = Piece(self._held, self._append, last=False)
         if not self._append:
-            self._told.clear()
-        self._told.append(self._held)
+            self._sent.clear()
+        self._sent.append(self._held)
         self._append, self._held = True, None
         return piece
 
     def closing(self, final: str | None = None) -> Piece | None:
-        """The last piece, after which what was told is `final` (None: the text); None where there is no text.
+        """The last piece, after which what was sent is `final` (None: the text); None if there is no text.
 
-        It changes nothing: the piece is told only when the end of the run is recorded.
+        It changes nothing: the piece is sent only when the end of the run is recorded.
         """
         so_far = self.text
         text = so_far if final is None else final
-        if not text and not self._told:
+        if not text and not self._sent:
             return None
         if text.startswith(so_far):
             return Piece((self._held or "") + text[len(so_far) :], self._append, last=True)
@@ -122,7 +122,7 @@ def on_loop(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle
 
 
 class LiveTask:
-    """One task in this process. The run service owns it and is the only one who changes it.
+    """One task in this process. Only the modules of this package change it.
 
     Shape: saved_seq is the seq of the task in the store, 0 as long as it is not there.
     """
@@ -136,9 +136,9 @@ class LiveTask:
         self.writing = asyncio.Lock()
         self.event_log = EventLog(task.seq, window_bytes=window_bytes)
         self._answer = AnswerBuffer("")
-        self._place: int | None = None  # where the answer stands among the artifacts, once any of it was told
-        self._restarts = False  # whether the next text replaces what an earlier attempt has told
-        self._open: set[str] = set()  # the ids of the artifacts beside the answer of which more may come
+        self._place: int | None = None  # where the answer stands among the artifacts, once any of it was sent
+        self._restarts = False  # whether the next text replaces what an earlier attempt has sent
+        self._open: set[str] = set()  # the ids of the artifacts, without the answer, that may grow
         self._withdrawn: set[str] = set()  # the ids of answers that readers may have, though the task does not
         self._flush: asyncio.TimerHandle | None = None
         self._call_later = call_later
@@ -146,9 +146,9 @@ class LiveTask:
         self._new_id = new_id
 
     def open_answer(self, answer_id: str) -> None:
-        """A run begins: its text is an artifact of its own, beside those of the runs before it.
+        """A run begins: its text is an artifact of its own, next to those of the earlier runs.
 
-        What an earlier attempt of the same run has told of it stands until the first text of this one.
+        What an earlier attempt of the same run has sent stays until the first text of this one.
         """
         artifacts = self.task.artifacts
         places = [place for place, artifact in enumerate(artifacts) if artifact.artifact_id == answer_id]
@@ -160,7 +160,7 @@ class LiveTask:
             self.task = msgspec.structs.replace(self.task, artifacts=rest)
 
     def adopt(self, task: Task) -> None:
-        """Somebody else works on the task, and this is how far they are."""
+        """Take the record of another process that works on the task."""
         if task.seq > self.event_log.seq:
             self._withdrawn |= _ids(self.snapshot()) - _ids(task)
             self.task = task
@@ -169,18 +169,18 @@ class LiveTask:
             self.event_log.jump(task.seq)
 
     def snapshot(self) -> Task:
-        """The task as its readers know it this moment: the answer as far as it was told, as one part."""
-        text = self._answer.told
+        """The task as its readers know it this moment: the answer as far as it was sent, as one part."""
+        text = self._answer.sent
         artifacts = self._with_answer(self._artifact(text)) if text else self.task.artifacts
         return msgspec.structs.replace(self.task, seq=self.event_log.seq, artifacts=artifacts)
 
     def apply(self, event: AgentEvent) -> None:
-        """Take one event of the run, other than the one that ends it, and tell the readers.
+        """Take one event of the run, except the one that ends it, and publish it.
 
-        Raises: AgentError: it makes an artifact that is none.
+        Raises: AgentError: it makes an artifact under the id of the answer.
         """
         if type(event) is Delta:
-            self._tell(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
+            self._publish(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
             self._restarts = self._restarts and not event.text
             if self._answer.holds and self._flush is None:
                 self._flush = self._call_later(_FLUSH_AFTER_S, self._flush_now)
@@ -200,8 +200,8 @@ class LiveTask:
     def end_updates(self, outcome: Outcome) -> tuple[Task, list[Update]]:
         """The task with its whole answer, and the updates that are still to be published. See `mark_recorded`.
 
-        Shape: the answer first, then each artifact that was left open; where the run did not come to its end, they are
-               marked as cut off.
+        Shape: the answer first, then each artifact that was left open; they are marked as incomplete if the run did not
+               come to its end.
         """
         self._cancel_flush()
         marks = None if isinstance(outcome, Complete | Interrupt | Reply) else INCOMPLETE
@@ -221,11 +221,11 @@ class LiveTask:
         self.task = msgspec.structs.replace(self.task, artifacts=kept)
 
     def message_of(self, reply: Reply) -> Message:
-        """The reply as the message that is told instead of this task."""
+        """The reply as the message that is sent instead of this task."""
         return direct_message(self.task, reply, self._new_id())
 
     def mark_recorded(self, task: Task, updates: Sequence[Update]) -> None:
-        """The store has `task`: now it is true, and the readers hear how it came to be."""
+        """The store has `task`: it is the current value now, and the updates that led to it are published."""
         self.task = task
         self.saved_seq = task.seq
         if task.is_settled:
@@ -237,7 +237,7 @@ class LiveTask:
             self.event_log.publish(update)
 
     def resync(self) -> list[Update]:
-        """What a reader needs that fell out of the window: what is gone, every artifact whole, and the status."""
+        """The updates for a reader that fell out of the window: withdrawals, every artifact whole, and the status."""
         now = self.snapshot()
         growing = {self._answer.artifact_id, *self._open}
         gone = sorted(self._withdrawn - _ids(now))
@@ -248,7 +248,7 @@ class LiveTask:
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
 
     def _answered(self, outcome: Outcome, marks: Metadata | None) -> ArtifactUpdate | None:
-        """What is still to be told of the answer, with all of it; None where nothing was told and nothing is to be."""
+        """The last update of the answer, with all of it; None if nothing of it was sent and nothing is left to send."""
         if isinstance(outcome, Reply):
             whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
             return _whole_update(whole, self.event_log.seq + 1, last=True)
@@ -262,7 +262,7 @@ class LiveTask:
         return self._update(piece, self._artifact(final, metadata=marks))
 
     def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
-        """The artifacts in the order in which readers heard of them."""
+        """The artifacts in the order in which they were first sent."""
         made = self.task.artifacts
         place = len(made) if self._place is None else self._place
         return (*made[:place], answer, *made[place:])
@@ -272,14 +272,14 @@ class LiveTask:
 
     def _flush_now(self) -> None:
         self._cancel_flush()
-        self._tell(self._answer.flush())
+        self._publish(self._answer.flush())
 
     def _cancel_flush(self) -> None:
         if self._flush is not None:
             self._flush.cancel()
             self._flush = None
 
-    def _tell(self, piece: Piece | None) -> None:
+    def _publish(self, piece: Piece | None) -> None:
         if piece is not None:
             self._place = len(self.task.artifacts) if self._place is None else self._place
             self.event_log.publish(self._update(piece, None))
@@ -298,7 +298,7 @@ class LiveTask:
     def _put(self, made: ArtifactMade) -> None:
         """Keep an artifact or a piece of one; one of the same id is replaced in its place, or grows there.
 
-        An artifact whose last piece was told can only be told anew. Source: A2A 1.0 §4.2.2 (lastChunk).
+        An artifact whose last piece was sent can only be sent anew. Source: A2A 1.0 §4.2.2 (lastChunk).
         """
         artifact_id = made.artifact.artifact_id
         if artifact_id == self._answer.artifact_id:
@@ -331,7 +331,7 @@ def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:
 
 
 def _whole_update(artifact: Artifact, seq: int, *, last: bool) -> ArtifactUpdate:
-    """Tells all there is of an artifact, instead of what was told of it."""
+    """An update that replaces what was sent of an artifact by all of it."""
     return ArtifactUpdate(
         seq=seq, artifact_id=artifact.artifact_id, parts=artifact.parts, append=False, last=last, whole=artifact
     )

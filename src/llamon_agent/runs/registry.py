@@ -1,9 +1,9 @@
 """The runs and live tasks of this process, and the queue of each context.
 
-One run per context at a time; later messages wait in order, and not too many of them. At most one task holds a context,
-working or paused. A paused task keeps it: what waits was written before its question was asked, so it is no answer, and
-a run next to a pending question would lose the question. Everything but the waiting is synchronous, so that a decision
-and its reservation are one step.
+One run per context at a time; later messages wait in order, up to a limit. At most one task holds a context, working or
+paused. A paused task keeps it: a message that waits was written before the question, so it is no answer, and a run next
+to a pending question would lose the question. Everything except the waiting is synchronous, so that a decision and its
+reservation are one step.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 STOPPED = "The agent was stopped before it could finish."
 
 _REMEMBERED_SEQS = 4096
-"""Of how many tasks that left memory the seq is remembered, so that a read that began earlier is known to be old."""
+"""How many tasks that left memory have their seq remembered, so that a read that began earlier is known to be old."""
 
 
 def context_key(task: Task) -> ContextKey:
@@ -78,7 +78,7 @@ class ContextQueues:
             await done.wait()
 
     def check_capacity(self, key: ContextKey) -> None:
-        """Raises: ContextIsBusy: as many runs wait as may."""
+        """Raises: ContextIsBusy: no more runs may wait."""
         queue = self._queues.get(key)
         if queue is not None and len(queue.waiting) >= self._most_waiting:
             raise ContextIsBusy
@@ -250,7 +250,7 @@ class RunRegistry:
             self.queues.wait(execution)
 
     def end_paused(self, task: Task, runtime: Runtime | None, how: Cancelled | Error) -> Run:
-        """End a task that asks: its question is dead, and the thread must not wait for it."""
+        """End a paused task; the thread drops its question."""
         execution = self._add(self.hold(task), None, runtime, task)
         self._driver.start_closing(execution, how)
         return execution.run
@@ -310,7 +310,7 @@ class RunRegistry:
         return list(self._lost.values())
 
     def accept_older(self, task: Task) -> None:
-        """The store has lost what it had kept of a task, as a database may whose server dies."""
+        """The store has lost a record of a task, as a database may when its server dies."""
         logger.error("task %s: the store has lost a newer record of it", task.id, extra=task.log_ids)
         self.tasks.accept_older(task)
         if not task.is_settled:

@@ -45,7 +45,7 @@ class RemoteTasks:
         )
 
     def close(self) -> None:
-        """End every stream, also those that are asked for later."""
+        """End every stream, and those that begin later."""
         self._closed = True
         for live, polling in self._followed.values():
             polling.cancel()
@@ -65,7 +65,7 @@ class RemoteTasks:
             except TaskNotFound:
                 break
             except BackendError:
-                logger.debug("task %s: it could not be read; asked again", live.task.id, extra=live.task.log_ids)
+                logger.debug("task %s: it could not be read and is read again", live.task.id, extra=live.task.log_ids)
         live.event_log.close()
 
     def _close_if_unread(self, live: LiveTask) -> None:

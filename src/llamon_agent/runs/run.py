@@ -18,11 +18,11 @@ from llamon_agent.runs.subscription import Subscription, ignore_close
 
 
 class HandOver(msgspec.Struct, frozen=True):
-    """How a run is stopped that another process, or the next start, continues: its task stays as it is."""
+    """The stop of a run that another process, or the next start, continues: its task stays as it is."""
 
 
 Stop = Cancelled | Error | HandOver
-"""How a run ends that was stopped from outside."""
+"""How a run that was stopped from outside ends."""
 
 
 class Phase(Enum):
@@ -93,7 +93,7 @@ class Run:
         self.reply, self._first = reply, self.live.task
 
     def end(self, task: Task | None) -> None:
-        """Tell the callers once how it ended; None: the end could not be recorded."""
+        """Give the callers the task at the end, once; None: the end could not be recorded."""
         self._end = task
         self._ended.set()
 

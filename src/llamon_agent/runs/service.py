@@ -1,11 +1,11 @@
-"""The run service: a message becomes a run, a run's events become the task, and the task is told to whoever follows.
+"""The run service: a message becomes a run, a run's events become the task, and the task goes to its readers.
 
 Rules, in the order in which they matter:
-1. Record before telling: a state is in the store before any caller hears of it. Deltas are told at once and recorded at
-   state changes and at a bounded interval.
+1. Record before publishing: a state is in the store before any caller sees it. Deltas are published at once, and
+   recorded at state changes and at a bounded interval.
 2. Every record is a compare-and-set on the task's seq; a terminal state is never overwritten, here and in the store.
-3. One run per context (see `lanes`): decisions and reservations happen without an await between them.
-4. A run belongs to the service, never to the call that asked for it: whoever hangs up ends a subscription.
+3. One run per context (see `registry`): decisions and reservations happen without an await between them.
+4. A run belongs to the service, never to the call that asked for it: a caller that hangs up ends a subscription only.
 """
 
 import asyncio
@@ -101,8 +101,9 @@ class RunService:
         await self._group.__aexit__(kind, exc, trace)
 
     async def start(self) -> None:
-        """Take over what was left by processes that have ended, and be a holder until the service is drained. Call it
-        before the first message. Raises: BackendError.
+        """Take over the runs of processes that have ended, and be a holder until the service is drained.
+
+        Call it before the first message. Raises: BackendError.
         """
         await self._lease.renew()
         await self._lease.take_over()
@@ -110,11 +111,11 @@ class RunService:
         self.readiness.started()
 
     async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
-        """Take no more messages, let the runs finish for so long, then stop them; every stream ends.
+        """Take no more messages, give the runs this time to finish, then stop them; every stream ends.
 
-        What another process, or the next start, can go on with is left for it as it is; the rest fails.
+        A run that another process, or the next start, can continue stays as it is; the others fail.
 
-        Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
+        Units: stop_within_s is how long a run has to stop before it is abandoned; None: as for a cancel.
         """
         self.readiness.stop()
         self._registry.closing = True
@@ -126,7 +127,7 @@ class RunService:
             await self._lease.release()
 
     def replace_runtimes(self, runtimes: Mapping[str, Runtime]) -> None:
-        """Let these agents take the messages that come from now on."""
+        """These agents take the messages from now on."""
         self._runtimes = runtimes
 
     async def idle(self, agent: Agent) -> None:
@@ -136,11 +137,12 @@ class RunService:
     # --- what callers ask -------------------------------------------------------------------------------------------
 
     async def submit_run(self, request: RunRequest) -> Run:
-        """Take a message: begin a task in its context, or answer the one that waits for it; or, where its key says that
-        it was taken before, find what came of it.
+        """Take a message: it begins a task in its context, or answers the paused one. A message whose key was used
+        before changes nothing, and its run is that of the first message.
 
-        Shape:  the run that the message began or went on with, its task recorded; or one with `reply` set, whose agent
-                has answered without a task. Where the configuration allows that, it is waited for which of them it is.
+        Shape:  the run that the message began or continued, its task recorded; or one with `reply` set, whose agent has
+                answered without a task. Where the configuration allows such replies, the call waits until it is known
+                which of the two it is.
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
@@ -155,19 +157,19 @@ class RunService:
     async def cancel_run(self, owner: str, agent: str, task_id: str, *, again_ok: bool) -> Task:
         """Stop the task's work and wait until it has stopped; the canceled task.
 
-        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError, also where another
+        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError, also if another
                 process works on it.
         """
         task = await self.get(owner, agent, task_id)
         if self._registry.is_remote(task):
             await self._lease.take_over()
             task = await self.get(owner, agent, task_id)
-        while decide_cancel(task, again_ok=again_ok):  # again if it comes to a pause, which was being recorded already
+        while decide_cancel(task, again_ok=again_ok):  # again if a pause was being recorded already
             task, again_ok = await self._cancel(task), True
         return task
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
-        """The task as it is now. Raises: TaskNotFound, also for somebody else's."""
+        """The task as it is now. Raises: TaskNotFound, also for another owner's."""
         while True:
             live = self._registry.live(task_id)
             if live is not None and (live.task.owner, live.task.agent) == (owner, agent):
@@ -194,7 +196,8 @@ class RunService:
     ) -> Subscription:
         """Follow a task until it is terminal, through pauses.
 
-        Shape:  a snapshot first; with after_seq (what the reader has already) only what came later, while that is kept.
+        Shape:  a snapshot first; with after_seq (what the reader has already) only the later updates, while they are
+                kept.
         Raises: TaskNotFound; UnsupportedOperation: it has ended and `ended_ok` is false (A2A 1.0 §3.1.6).
         """
         task = await self.get(owner, agent, task_id)
@@ -233,13 +236,13 @@ class RunService:
             except TaskIsBusy:
                 if named is None or not await self._is_free_again(named):
                     raise
-            except Conflict:  # somebody else was faster: look again, and decide on what is there now
+            except Conflict:  # another call was faster: read the record again, and decide anew
                 if named is None and request.task_id is not None:
-                    raise TaskNotFound from None  # the id that was chosen is somebody else's
+                    raise TaskNotFound from None  # the chosen id belongs to another owner
                 logger.debug("a submission met a newer task and is decided again")
 
     async def _named(self, request: RunRequest) -> Task | None:
-        """The task that the request names; none where it names none, or may name a new one. Raises: TaskNotFound."""
+        """The task that the request names; None if it names none, or may name a new one. Raises: TaskNotFound."""
         if request.task_id is None:
             return None
         try:
@@ -251,7 +254,7 @@ class RunService:
             return None
 
     async def _is_free_again(self, task: Task) -> bool:
-        """Wait until a busy task asks or has ended, where its agent lets messages wait; whether it has."""
+        """Wait until a busy task is settled, if its agent lets messages wait; whether it is."""
         target = self._runtime(task.agent).target
         run = self._registry.run_of(task.id)
         if target.when_busy != "wait" or self._registry.is_remote(task):
@@ -259,7 +262,7 @@ class RunService:
         return run is None or (await run.settled(target.timeout_s)).is_settled
 
     async def _repeated(self, request: RunRequest) -> Run | None:
-        """What came of a message with this key before. Raises: BadParams: it was another message."""
+        """The run of an earlier message with this key. Raises: BadParams: it was another message."""
         if request.key is None:
             return None
         key, digest = request.key
@@ -298,7 +301,7 @@ class RunService:
         return await paused_in(self._store, context)
 
     async def _begin(self, request: RunRequest) -> Run:
-        """Record a new task, and start its run or let it wait behind the context's."""
+        """Record a new task, and start its run, or let it wait for the context's current one."""
         context_id = request.context_id or self._new_id()
         key = (request.owner, request.agent, context_id)
         await self._registry.queues.deleted(key)
@@ -322,9 +325,9 @@ class RunService:
         return execution.run
 
     async def _open(self, execution: Execution) -> Run:
-        """Start a run that may answer without a task, and wait until it is known which it is.
+        """Start a run that may answer without a task, and wait until it is known whether it does.
 
-        A message that waits for another never comes here: its caller learns at once that it waits, and that is a task.
+        A message that must wait for another run never comes here: its caller gets a task at once.
         A caller that stops waiting cancels the future, and nothing else.
         """
         opening = execution.opening = asyncio.get_running_loop().create_future()
@@ -363,7 +366,7 @@ class RunService:
         return IdempotencyKey(value=value, digest=digest, at_ms=self._clock())
 
     def _runtime(self, agent: str) -> Runtime:
-        """What takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
+        """The runtime that takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
         if self._registry.closing:
             raise BackendError
         if agent not in self._runtimes:

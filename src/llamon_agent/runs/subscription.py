@@ -10,7 +10,7 @@ from llamon_agent.runs.live_task import LiveTask
 
 
 def ignore_close(_live: LiveTask) -> None:
-    """What a subscription does at its end where its owner need not know."""
+    """The `on_close` of a subscription whose owner need not know of its end."""
 
 
 class Subscription:
@@ -63,7 +63,7 @@ class Subscription:
         return self
 
     async def __anext__(self) -> list[Snapshot | Update]:
-        """The next events. Raises: BackendError: the task could not be recorded, so that its end cannot be told."""
+        """The next events. Raises: BackendError: the task could not be recorded, so its end cannot be sent."""
         if self._ended:
             raise StopAsyncIteration
         log = self._live.event_log

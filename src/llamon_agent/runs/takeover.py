@@ -1,10 +1,10 @@
 """The lease of this process, and what it does with runs whose process has died. See `ports.store` for the words.
 
 Rules:
-1. A process whose lease others have ended stops all its runs first: others may do the same work by now, and the store
-   refuses whatever it would record.
+1. A process whose lease was ended by another one stops all its runs first: other processes may do the same work by
+   now, and the store refuses whatever it would record.
 2. A store that cannot be reached ends nothing: no other process can take over there either.
-3. A run that was taken over is continued at once, or its task ended; one that fails to be does not stop the others.
+3. A run that was taken over is continued at once, or its task ended. If that fails, the others still go on.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ LOST = "The agent's answer could not be stored."
 
 
 async def paused_in(store: TaskStore, context: ContextKey) -> Task | None:
-    """The paused task that a context has by the store."""
+    """The paused task of a context, as the store has it."""
     owner, agent, context_id = context
     query = TaskQuery(owner=owner, agent=agent, context_id=context_id, states=tuple(PAUSED), limit=1)
     page = await store.list(query)
@@ -53,7 +53,7 @@ class Takeover:
         self._runtime_of = runtime_of
 
     async def resume(self, abandoned: Abandoned) -> None:
-        """Continue a run that was taken over, or end its task. Raises: BackendError; its task is ended later."""
+        """Continue a run that was taken over, or end its task. Raises: BackendError: its task is ended later."""
         task, runtime = abandoned.task, self._runtime_of(abandoned.task.agent)
         self._registry.pop_lost(task.id)
         try:
@@ -72,13 +72,13 @@ class Takeover:
             raise
 
     async def find_lost(self, *, limit: int) -> None:
-        """Find tasks that this process holds in the store, and that have no run any more. Raises: BackendError."""
+        """Find the tasks that this process holds in the store and that have no run any more. Raises: BackendError."""
         for task in await self._store.held(excluding=self._registry.running_ids(), limit=limit):
             if self._registry.run_of(task.id) is None:  # else it has begun meanwhile
                 self._registry.mark_lost(task)
 
     async def end_lost(self, task: Task) -> Task | None:
-        """End a task whose own end, or what was recorded of it, was lost; None where that is not so, or no longer.
+        """End a task whose end, or whose record, was lost; None if it was not, or if it has a run or an end by now.
 
         Raises: BackendError.
         """
@@ -103,7 +103,7 @@ class Takeover:
                 await self.end_lost(task)
 
     async def _keep_waiting(self, task: Task) -> None:
-        """A task that waited keeps waiting for the paused one of its context."""
+        """A task that waited for the paused one of its context goes on waiting for it."""
         context = (task.owner, task.agent, task.context_id)
         paused = await paused_in(self._store, context)
         if paused is not None and self._registry.queues.is_free(context):
@@ -111,7 +111,7 @@ class Takeover:
 
 
 class Lease:
-    """The lease of one process. Units: lease_s is for how long it is taken to be alive."""
+    """The lease of one process. Units: lease_s is how long each renewal keeps the process alive for the others."""
 
     def __init__(
         self, store: TaskStore, takeover: Takeover, registry: RunRegistry, *, clock: Clock, lease_s: float
@@ -131,7 +131,7 @@ class Lease:
 
     async def take_over(self) -> None:
         """Take over every abandoned run; on return each is continued, or its task has ended. Raises: BackendError."""
-        async with self._taking:  # a caller that finds nothing to take may rely on it that others have finished
+        async with self._taking:  # so that a caller that finds nothing to take knows that other calls have finished
             found: list[Abandoned] = []
             while batch := await self._store.take_over(now_ms=self._clock(), limit=_BATCH):
                 found += batch

@@ -35,7 +35,7 @@ from llamon_agent.inbound.a2a.endpoint import Webhooks
 from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
-from llamon_agent.serving.left_out import BROKE, check_failed, graphs_of, tell_left_out, without
+from llamon_agent.serving.left_out import BROKE, check_failed, graphs_of, log_left_out, without
 from llamon_agent.serving.routes import AgentSet, EdgeRoutes, EdgeServices, build_routes
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Edge:
             optional = graphs_of(config, project) - self._agents.keys()
             with project.importable_project(in_project) if project else nullcontext():
                 agents, left_out = await self._open_all(config, optional)
-            tell_left_out(config, left_out)
+            log_left_out(config, left_out)
             self._take_effect(without(config, left_out.keys()), agents, signer)
             self.left_out = left_out
 

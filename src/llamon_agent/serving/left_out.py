@@ -1,7 +1,7 @@
 """Graphs of a langgraph.json that cannot be served: the others are, without them.
 
-A project is often given to us as it stands, with graphs that were never meant for A2A. An agent that somebody wrote
-into the configuration is another matter: it must be served, or its mistake be heard.
+A project is often served as it is, with graphs that were never meant for A2A. An agent in the configuration itself must
+be served; if it cannot be, the start fails with the reason.
 """
 
 import logging
@@ -26,16 +26,16 @@ def graphs_of(config: EdgeConfig, project: Project | None) -> frozenset[str]:
 
 
 def check_failed(config: EdgeConfig, failed: Mapping[str, str], optional: Set[str]) -> None:
-    """Raises: ConfigError, with the problems of all who failed: one of them must be served, or nobody else is."""
+    """Raises: ConfigError, with the problems of all that failed: one of them must be served, or no agent is left."""
     if failed.keys() <= optional and len(failed) < len(config.agent_specs()):
         return
     several = len(config.agents) > 1
-    told = [(f"agents.{name}: " if several else "", problem) for name, problem in _problems(failed)]
-    raise ConfigError("\n".join(place + problem for place, problem in told))
+    found = [(f"agents.{name}: " if several else "", problem) for name, problem in _problems(failed)]
+    raise ConfigError("\n".join(place + problem for place, problem in found))
 
 
 def without(config: EdgeConfig, names: Set[str]) -> EdgeConfig:
-    """The configuration, as if it had no agents by these names. Somebody else must be left."""
+    """The configuration, as if it had no agents by these names. Another agent must be left."""
     if not names:
         return config
     a2a = config.a2a
@@ -47,24 +47,24 @@ def without(config: EdgeConfig, names: Set[str]) -> EdgeConfig:
     return config.model_copy(update={"agents": agents, "a2a": a2a.model_copy(update=kept)})
 
 
-def tell_left_out(config: EdgeConfig, left_out: Mapping[str, str]) -> None:
-    """Log who is left out and why, and who answers in a default agent's place."""
+def log_left_out(config: EdgeConfig, left_out: Mapping[str, str]) -> None:
+    """Log which agents are left out and why, and which one answers in place of the default agent."""
     for line in lines(config, left_out):
         logger.warning("%s: %s", config.a2a.target, line)
 
 
 def lines(config: EdgeConfig, left_out: Mapping[str, str]) -> list[str]:
-    """What a person must know of who is left out.
+    """What a person must know of the agents that are left out.
 
     Shape: config still names them.
     """
-    told = [f"{name} is not served: {problem}" for name, problem in _problems(left_out)]
+    texts = [f"{name} is not served: {problem}" for name, problem in _problems(left_out)]
     default = config.agent_specs()[0].target.name
     if default in left_out:
-        told.append(
+        texts.append(
             f"by default {without(config, left_out.keys()).agent_specs()[0].target.name} answers, not {default}"
         )
-    return told
+    return texts
 
 
 def _problems(failed: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def new_id() -> str:
 
 @contextmanager
 def looked_for_less_often() -> Iterator[None]:
-    """With our thresholds inside the context; behind it all is as it was."""
+    """Set our thresholds inside the context, and the old ones after it."""
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)
     try:
@@ -165,7 +165,7 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Stop gracefully, and say so at once to who asks whether to send work here."""
+        """Stop gracefully, and be unready at once."""
         self._runs.readiness.stop()
         self.should_exit = True
 

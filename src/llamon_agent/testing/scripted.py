@@ -47,7 +47,7 @@ class ScriptedAgent:
     """An `Agent` that takes one script per turn, in the order of the turns.
 
     Shape: `turns` are those it was given, `cancelled` those that were cut short, `abandoned` the threads that were to
-           be put right, `forgotten` those that were to be deleted, each in order. A turn that is taken again gets the
+           be repaired, `forgotten` those that were to be deleted, each in order. A turn that is taken again gets the
            next script, like any other.
     """
 

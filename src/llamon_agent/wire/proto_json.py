@@ -2,7 +2,7 @@
 
 "Parsers accept both the lowerCamelCase name and the original proto field name." Few write the latter, so a body is only
 searched for what marks the proto's names, and respelled when that is there. Serializers write one or the other
-throughout; people who write JSON by hand mix them, and a `context_id` that is not read is a conversation lost.
+throughout; JSON that is written by hand mixes them, and a `context_id` that is not read is a conversation lost.
 """
 
 import re

@@ -18,14 +18,14 @@ from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
 from llamon_agent.wire.proto_json import SEND_KEYS, read_proto_params
 
 _PROTO_NAMES = (*SEND_KEYS, b"status_update", b"artifact_update", b"artifact_id", b"last_chunk")
-"""Tells the proto's names in a reply, which some servers write."""
+"""Mark the proto's names in a reply, which some servers write."""
 
 D = TypeVar("D")
 W = TypeVar("W")
 
 
 class BadReply(LlamonError):
-    """The server's fault: what it answered is no reply of the version that was spoken."""
+    """The server's fault: what it answered is no reply of the version that was asked for."""
 
     public = "The server's answer is not a valid A2A reply."
 

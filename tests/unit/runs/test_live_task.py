@@ -107,7 +107,7 @@ async def test_what_was_told_and_is_not_the_answer_is_withdrawn(said: list[Delta
     assert task.artifacts == ()
     assert isinstance(update, ArtifactUpdate)
     assert (update.parts, update.append, update.last, update.withdrawn) == ((Text.of(""),), False, True, True)
-    assert update.told.metadata == {"withdrawn": True}
+    assert update.sent.metadata == {"withdrawn": True}
     assert update.seq == live.event_log.seq + 1
 
 

@@ -38,7 +38,7 @@ def test_a_final_text_that_goes_on_is_told_as_its_rest() -> None:
     answer = AnswerBuffer("a")
     answer.add("Hello")
     assert answer.closing("Hello world") == Piece("Hello world", append=False, last=True)
-    assert (answer.text, answer.told) == ("Hello", "")
+    assert (answer.text, answer.sent) == ("Hello", "")
 
 
 def test_a_final_text_that_differs_replaces_what_was_told() -> None:
@@ -86,7 +86,7 @@ def test_what_was_told_is_the_text_and_closes_once(script: list[tuple[str, bool]
     pieces: list[Piece | None] = []
     for step in script:
         pieces.append(answer.flush() if step is None else answer.add(step[0], restart=step[1]))
-        assert told(pieces) == answer.told
+        assert told(pieces) == answer.sent
     last = answer.closing(final)
     assert told([*pieces, last]) == (answer.text if final is None else final)
     assert answer.closing(final) == last

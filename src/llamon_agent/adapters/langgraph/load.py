@@ -136,7 +136,7 @@ _NAMELESS = "LangGraph"
 """LangGraph's name for a graph without a name."""
 
 _MAX_CHARS = 500
-"""How much of a docstring is used; readers who choose an agent do not read more."""
+"""How much of a docstring is used; a reader that chooses an agent does not read more."""
 
 
 def introduce(graph: Graph, target: str | None) -> SelfDescription:

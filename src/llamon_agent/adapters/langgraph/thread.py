@@ -137,7 +137,7 @@ class Thread:
                 await self._repair(within, subgraph)
 
     async def _drop_question(self, config: RunnableConfig, subgraph: Graph) -> None:
-        """Tell a subgraph that asks on behalf of another agent, such as a remote one, that its question is dropped.
+        """Notify a subgraph that asks for another agent, such as a remote one, that its question is dropped.
 
         Shape: such a subgraph has an attribute `on_question_dropped`, an async function of its state.
         """

@@ -170,7 +170,7 @@ def _tool(target: str, given: Any) -> Tool:
     except (ValueError, TypeError) as exc:
         name = getattr(given, "__name__", type(given).__name__)
         raise ConfigError(
-            f"The tools {target!r}: {name} cannot be a tool; give it a docstring, which tells the model when to use "
+            f"The tools {target!r}: {name} cannot be a tool; give it a docstring, which says when to use "
             "it, and arguments with types."
         ) from exc
     return made

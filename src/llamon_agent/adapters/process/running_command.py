@@ -86,7 +86,7 @@ class RunningCommand:
     def _start_watching(self) -> None:
         try:
             threading.Thread(target=self._watch, name="llamon-command", daemon=True).start()
-        except RuntimeError as exc:  # no more threads, so nobody would reap it
+        except RuntimeError as exc:  # no more threads, so nothing would reap it
             self._finish()
             self._process.wait()
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from exc

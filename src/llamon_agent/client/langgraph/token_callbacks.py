@@ -1,6 +1,6 @@
 """Passes a remote agent's words to LangChain's callbacks, as a chat model passes its tokens.
 
-So they reach everybody that streams the graph's messages. A text that is taken back has no form there: the
+So they reach every caller that streams the graph's messages. A text that is taken back has no form there: the
 next words are a new message, of the same step, which readers take for the one that counts.
 """
 

@@ -40,15 +40,15 @@ def negotiate(method: str, version_header: str | None) -> Dialect:
 
 
 def agree(dialect: Dialect, version_header: str | None) -> None:
-    """Check that a caller asks for the version that its route or its service speaks, or for none.
+    """Check that a caller asks for the version of its route or its service, or for none.
 
-    Raises: VersionNotSupported, also where the version is one that another address speaks. Source: A2A 1.0 §3.6.2.
+    Raises: VersionNotSupported, even if another address has that version. Source: A2A 1.0 §3.6.2.
     """
     wanted = _wanted(version_header)
     if wanted is not None and wanted.version != dialect.version:
         raise VersionNotSupported(
             f"This address speaks A2A {dialect.version}, and the A2A-Version header asks for {wanted.version}; "
-            "the agent card says where that version is spoken."
+            "the agent card names an address for that version."
         )
 
 

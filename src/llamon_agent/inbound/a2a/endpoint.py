@@ -66,7 +66,7 @@ _LARGE_BYTES = 128 * 1024
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller, and what the transport says besides the request.
+    """The caller, and what the transport carries besides the request.
 
     Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, idempotency_key the
            header of that name, each as sent; extensions are the URIs that the caller supports; base_url gives the

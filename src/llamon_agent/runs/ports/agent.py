@@ -14,10 +14,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: prompt is the message's text parts joined by a newline; prefill is the host's history, oldest first and
            already capped, for an empty thread only; history_received counts the turns that came, so that what was not
-           seeded can be told. `answers` says that the task was paused and this message answers its question. attempt
-           counts from 1; from 2 on, the process that took the turn before has died in the middle of it. answer_id is
-           the artifact that the turn's text becomes, the same in every attempt; asked is what the task asked, as it was
-           told, where this answers it. Kept as JSON while its run is held.
+           seeded can be reported. `answers` says that the task was paused and this message answers its question.
+           attempt counts from 1; from 2 on, the process that took the turn before has died in the middle of it.
+           answer_id is the artifact that the turn's text becomes, the same in every attempt; asked is what the task
+           asked, as it was sent, if this answers it. Kept as JSON while its run is held.
     """
 
     task_id: str
@@ -49,24 +49,24 @@ class Agent(Protocol):
         """Answer one turn.
 
         Shape:  any number of events, of which the one that ends the run is the last: Interrupt, Complete, Reply or
-                Rejected, and from an agent that runs elsewhere also Error, Cancelled or NodeLost; ending without one is
+                Rejected, and from an agent on another node also Error, Cancelled or NodeLost; ending without one is
                 Complete. With `turn.answers`, an answer that does not fit yields the Interrupt again and does no work.
-        Raises: AgentError, its cause chained, and then the thread is fit for its next turn; BackendError, where its
-                threads are kept is away. Cancelling is closing: then stop the work, free what is held, and re-raise.
-                Behind both the thread is left as it is, for `close_turn` or another attempt.
+        Raises: AgentError, its cause chained, and then the thread is fit for its next turn; BackendError: the
+                storage of its threads is away. Cancelling is closing: then stop the work, free what is held, and
+                re-raise. After both the thread is left as it is, for `close_turn` or another attempt.
         """
         ...
 
     async def close_turn(self, thread_id: str) -> None:
-        """Nobody goes on with what this thread is in the middle of: drop its pending question, and put right what a
-        turn that was closed has left, so that the next turn starts clean.
+        """The interrupted turn of this thread is not continued: drop its pending question, and repair what a closed
+        turn has left, so that the next turn starts clean.
 
-        Raises: AgentError, BackendError. A thread that nothing is the matter with is left as it is.
+        Raises: AgentError, BackendError. A thread without either is left as it is.
         """
         ...
 
     async def delete_thread(self, thread_id: str) -> None:
-        """Delete all that is kept of this thread: its tasks have gone, and who comes back begins anew.
+        """Delete all that is kept of this thread: its tasks are gone, and a caller that comes back begins anew.
 
         Raises: AgentError, BackendError. Fine where nothing is kept.
         """

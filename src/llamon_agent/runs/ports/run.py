@@ -13,7 +13,7 @@ Clock = Callable[[], int]
 
 
 NewId = Callable[[], str]
-"""A new id that nobody else has."""
+"""A new, unique id."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much the run service allows. Times are seconds, sizes are counts or bytes as the name says.
 
     Shape: record_again_s are the pauses between the tries to record a run's end while the store is away;
-           waiting_per_context is how many messages may wait behind a run of the same context; window_bytes is how much
+           waiting_per_context is how many messages may wait for a run of the same context; window_bytes is how much
            of a task's event log is kept for readers that fall behind or come back; lease_s is how long a process that
            does not renew its lease is taken to be alive; max_attempts is how often a run is tried whose process died;
            look_s is how long a look may take whether the store is there, and for how long its outcome holds.
@@ -62,8 +62,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A configured agent: which node executes it, by which adapter, driving what.
 
     Shape: session_id is a template in which {context_id} stands for the context; None is the context itself.
-           direct_messages says that a Reply to a new message is told as a message, and no task is made of it;
-           task_ids, who names new tasks; when_busy, what becomes of a message to a task that is working.
+           direct_messages says that a Reply to a new message is sent as a message, and no task is made of it;
+           task_ids says which side names new tasks; when_busy, what becomes of a message to a task that is working.
     Units: timeout_s is how many seconds a run may take.
     """
 

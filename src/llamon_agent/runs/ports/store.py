@@ -37,7 +37,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Abandoned(msgspec.Struct, frozen=True, kw_only=True):
-    """An unsettled task whose holder is gone, and which is held by who took it over.
+    """An unsettled task whose holder is gone, and which the process that took it over holds now.
 
     Shape: turn is the one that its run was begun with, None where no turn was kept; attempt is the number of the try
            that would now be made.
@@ -60,14 +60,15 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskStore(Protocol):
-    """Where tasks are kept, and who works on them. What a call has returned from is as safe as the store can make it.
+    """Where tasks are kept, and which process works on them. A write that has returned is as safe as the store can make
+    it.
 
     Raises: BackendError from any method when the store is away.
     """
 
     @property
     def holder(self) -> str:
-        """Who this store writes as; another one once a lease was lost."""
+        """The holder that this store writes as; another one once a lease was lost."""
         ...
 
     @property
@@ -76,8 +77,8 @@ class TaskStore(Protocol):
         ...
 
     async def reached(self) -> None:
-        """Look whether calls would be answered now, as cheaply as can be found out; writes count by how the last one
-        did. Tells the log nothing.
+        """Look, as cheaply as possible, whether calls would be answered now; the last write stands for the next one. It
+        logs nothing.
 
         Raises: BackendError: they would not.
         """
@@ -94,16 +95,16 @@ class TaskStore(Protocol):
     async def save(
         self, task: Task, *, expect: int, turn: Turn | None = None, key: IdempotencyKey | None = None
     ) -> None:
-        """Replace a task by a newer value, if the kept one still has seq `expect` and is not terminal, and nobody else
-        holds it. A settled value lets go of the run; an unsettled one with a turn is held by `holder` now, in its first
-        attempt; without a turn, holder, turn and attempt stay as they are.
+        """Replace a task by a newer value, if the kept one still has seq `expect` and is not terminal, and no other
+        holder has it. A settled value releases the run; an unsettled one with a turn is held by `holder` now, in its
+        first attempt; without a turn, holder, turn and attempt stay as they are.
 
         Raises: Conflict, or KeyTaken if it is the key that is in the way; and then nothing was written.
         """
         ...
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
-        """The task, or None where there is none or it is somebody else's."""
+        """The task, or None if there is none or it belongs to another owner."""
         ...
 
     async def list(self, query: TaskQuery) -> TaskPage:
@@ -123,7 +124,7 @@ class TaskStore(Protocol):
         ...
 
     async def release_holder(self) -> None:
-        """The holder ends: its runs can be taken over at once, by whoever comes next. Safe to call twice."""
+        """The holder ends: another process can take over its runs at once. Safe to call twice."""
         ...
 
     async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
@@ -131,19 +132,19 @@ class TaskStore(Protocol):
         or that task only; where several processes do so at once, each task goes to one.
 
         Shape: unsettled tasks whose holder is not known any more, oldest status first (then by id), held by `holder`
-               from now on. The attempt of one that is still `submitted`, which nobody has begun, stays as it is; any
+               from now on. The attempt of one that is still `submitted`, which has not begun, stays as it is; any
                other's is one more than before.
         """
         ...
 
     async def held(self, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
-        """What `holder` holds, beside these tasks, at most `limit` of it. For a process that names what it works on:
-        of any other one, the end was never kept, or the store has lost it.
+        """The tasks that `holder` holds, except these, at most `limit` of them. A process names the tasks that it works
+        on: the end of any other one was never kept, or the store has lost it.
         """
         ...
 
     async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
-        """Paused tasks whose status is older, whoever owns them, the oldest first and at most `limit`."""
+        """Paused tasks of every owner whose status is older, the oldest first and at most `limit`."""
         ...
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
@@ -157,12 +158,12 @@ class TaskStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finish what was begun and let go of everything. Safe to call twice."""
+        """Finish what was begun and release everything. Safe to call twice."""
         ...
 
 
 class PushStore(Protocol):
-    """Where the webhooks of tasks are kept: beside the tasks, and as safe as they are.
+    """Where the webhooks of tasks are kept: with the tasks, and as safe as they are.
 
     Raises: BackendError from any method when the store is away.
     """
@@ -172,7 +173,7 @@ class PushStore(Protocol):
         ...
 
     async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
-        """The webhooks of a task, by id; none where there is no such task, or it is somebody else's."""
+        """The webhooks of a task, by id; none if there is no such task, or it belongs to another owner."""
         ...
 
     async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
@@ -186,8 +187,8 @@ class PushStore(Protocol):
         ...
 
     async def undelivered(self) -> tuple[TaskPushConfig, ...]:
-        """The webhooks that something is still to be told, whoever owns them: their task has not ended, or has a newer
-        event than they were told of. By task and id.
+        """The webhooks of every owner that something is still to be sent to: their task has not ended, or has a newer
+        event than they have taken. By task and id.
         """
         ...
 

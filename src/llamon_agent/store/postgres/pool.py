@@ -221,7 +221,7 @@ _REASONS: Mapping[str, str] = {
     "database": "the server has no such database: create it (createdb NAME), or correct its name in data.postgres.url.",
     "role": "the server has no such user: create it (createuser NAME), or correct its name in data.postgres.url.",
     "pg_hba": "the server takes no such connection from here: allow it in pg_hba.conf, or correct data.postgres.url.",
-    "too many": "the server has no connection left: raise its max_connections, or lower pool_max here and elsewhere.",
+    "too many": "the server has no connection left: raise its max_connections, or lower pool_max on all edges.",
     "unsupported startup parameter": "a pooler refuses the session's settings: set data.postgres.prepare to false.",
 }
 """Words in a server's English messages, and what they mean. libpq gives no codes of a failed connection."""

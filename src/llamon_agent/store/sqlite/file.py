@@ -70,7 +70,7 @@ class SqliteFile:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Around a look whether it can be used, of which the log hears nothing. Raises: BackendError."""
+        """Around a look whether it can be used; it logs nothing. Raises: BackendError."""
         if self.writes.is_on:
             raise BackendError()
         try:

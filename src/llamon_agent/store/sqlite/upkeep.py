@@ -59,7 +59,7 @@ def take_over(
 
 
 def held(connection: sqlite3.Connection, holder: str, *, excluding: Collection[str], limit: int) -> tuple[Task, ...]:
-    """What the holder holds, beside these tasks."""
+    """The tasks that the holder holds, except these."""
     row = {"holder": holder, "excluding": msgspec.json.encode(list(excluding)).decode(), "limit": limit}
     return readable(body for (body,) in connection.execute(SQL["held"], row))
 

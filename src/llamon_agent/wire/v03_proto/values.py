@@ -205,7 +205,7 @@ def _artifact_update_out(update: ArtifactUpdate, task: Task) -> proto_schema.Tas
     return proto_schema.TaskArtifactUpdateEvent(
         task_id=task.id,
         context_id=task.context_id,
-        artifact=artifact_out(update.told),
+        artifact=artifact_out(update.sent),
         append=update.append,
         last_chunk=update.last,
     )

@@ -212,7 +212,7 @@ def _artifact_update_out(update: ArtifactUpdate, task: Task) -> schema.TaskArtif
     return schema.TaskArtifactUpdateEvent(
         task_id=task.id,
         context_id=task.context_id,
-        artifact=artifact_out(update.told),
+        artifact=artifact_out(update.sent),
         append=update.append,
         last_chunk=update.last,
     )

@@ -34,7 +34,7 @@ Header = tuple[bytes, bytes]
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),  # nginx collects a response before it passes it on, unless told not to
+    (b"x-accel-buffering", b"no"),  # nginx collects a response before it passes it on, unless this header forbids it
 ]
 
 _EXTENSIONS = (b"a2a-extensions", b"x-a2a-extensions")

@@ -43,7 +43,7 @@ _A_TOKEN = "set a2a.bearer_token on the edge, and send the token"
 
 
 class KnownHosts(msgspec.Struct, frozen=True, kw_only=True):
-    """By what an edge may be called, besides any address and `localhost`.
+    """The host names by which an edge may be called, besides any address and `localhost`.
 
     Shape: names are lower case, without a port; public_url is the address that callers use, if one is configured.
     """
@@ -66,16 +66,16 @@ class BrowserHeaders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known_hosts(*, listen: str, public_url: str | None, allowed: Iterable[str]) -> KnownHosts:
-    """By what an edge may be called. Shape: listen is a host without a port."""
+    """The host names by which an edge may be called. Shape: listen is a host without a port."""
     public = urlsplit(public_url or "").hostname or ""
     names = frozenset(_plain(name) for name in (listen, public, *allowed) if name)
     return KnownHosts(names=names, public_url=public_url)
 
 
 def read_browser_headers(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) -> BrowserHeaders:
-    """What the headers say. Shape: by lower-case names, repeated ones joined; trusted as in `card_site.CardSite`.
+    """What the headers say. Shape: by lower-case names, repeated ones joined; trusted as in `cards.site.CardSite`.
 
-    A proxy's word is taken besides the client's and not instead of it: a page can say it, too.
+    A proxy's headers count in addition to the client's, not instead of them: a page can send them, too.
     """
     texts = {name: value.decode("latin-1").strip() for name, value in headers.items()}
     forwarded = (b"x-forwarded-host", b"x-forwarded-proto") if trusted else ()

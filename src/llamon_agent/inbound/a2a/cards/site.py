@@ -68,7 +68,7 @@ class Cards:
         self._written = lru_cache(maxsize=_KEPT)(self._write)
 
     def card(self, base_url: str, flavour: Flavour) -> Written:
-        """The card for everybody."""
+        """The public card."""
         return self._written(base_url, flavour, False)
 
     def extended_card(self, base_url: str, version: Literal["1.0", "0.3"]) -> bytes:

@@ -4,8 +4,8 @@ Rules:
 1. In order, one request at a time. An event that is not taken is tried again for a while, and then given up.
 2. After an event that was given up, the webhook is sent the task as it is by then, which holds all that it missed.
 3. A task is followed, never held up: what a slow receiver was not sent yet waits in the task's own log.
-4. What was taken or given up is written down when the task has paused or ended; what was not when the process ended,
-   the next one sends. In between, events have numbers that are not recorded: after a crash others get the same.
+4. What was taken or given up is written down when the task has paused or ended; the next process sends the rest. In
+   between, events have numbers that are not recorded: after a crash others get the same.
 5. What waits takes no memory: a body is written when there is room to send it, and a task that has ended is read then.
 6. A webhook is sent the task first, then every state, and every artifact once it is whole. Growing text is not sent in
    pieces: one means nothing to a receiver that missed the one before, and each costs a request.
@@ -42,9 +42,9 @@ class PushEvent(msgspec.Struct, frozen=True):
     seq: int
 
 
-def push_events(batch: Sequence[Event], told_seq: int) -> list[PushEvent]:
-    """What to post of the events at hand to a webhook that has everything up to `told_seq`."""
-    shown = [event for event in map(_shown, batch) if event is not None and event.seq > told_seq]
+def push_events(batch: Sequence[Event], sent_seq: int) -> list[PushEvent]:
+    """What to post of the events at hand to a webhook that has everything up to `sent_seq`."""
+    shown = [event for event in map(_shown, batch) if event is not None and event.seq > sent_seq]
     later = {event.seq: event for event in shown}  # the last one of each seq
     return [PushEvent(event, event.seq - (later[event.seq] is not event)) for event in shown]
 
@@ -65,11 +65,11 @@ def task_after(task: Task, event: Event) -> Task:
             return msgspec.structs.replace(task, artifacts=tuple(kept.values()), seq=event.seq)
 
 
-def is_news(event: Event, told: Task | None) -> bool:
-    """Whether a webhook that knows the task as `told` learns anything: what it never had cannot be withdrawn for it."""
+def is_needed(event: Event, known: Task | None) -> bool:
+    """Whether a webhook that knows the task as `known` needs the event: it needs no withdrawal of what it never had."""
     if not isinstance(event, ArtifactUpdate) or not event.withdrawn:
         return True
-    return told is not None and any(each.artifact_id == event.artifact_id for each in told.artifacts)
+    return known is not None and any(each.artifact_id == event.artifact_id for each in known.artifacts)
 
 
 def _shown(event: Event) -> Event | None:
@@ -113,7 +113,7 @@ class Delivery:
         self._post = post
         self._pause = pause
         self._look_ups = look_ups or asyncio.Semaphore()
-        self._told_seq = push.told_seq
+        self._sent_seq = push.told_seq
         self._missed = False  # whether an event was given up that nothing has made good for yet
         self._task: Task | None = None  # as it was after the last event that was posted
 
@@ -128,7 +128,7 @@ class Delivery:
                 await self._follow(subscription)
             elif (seq := await self._ended_at()) is None:
                 await self._follow(await self._subscribe())
-            elif seq > self._told_seq:
+            elif seq > self._sent_seq:
                 await self._post_event(self._write_now, seq, is_recorded=True)
         except BackendError:
             self._warn("the store is away: no more notifications until a restart")
@@ -157,7 +157,7 @@ class Delivery:
             subscription.close()
 
     async def _post_batch(self, batch: Sequence[Event]) -> None:
-        for push_event in push_events(batch, self._told_seq):
+        for push_event in push_events(batch, self._sent_seq):
             if self._missed:
                 now = await self._now()
                 await self._deliver(PushEvent(Snapshot(task=now), now.seq))
@@ -167,9 +167,9 @@ class Delivery:
     async def _deliver(self, push_event: PushEvent) -> None:
         """Post it, or give it up."""
         event, task = push_event.event, await self._task_at(push_event.event)
-        told, self._task = self._task, task
-        if not is_news(event, told) or self._dialect.write_notification(event, task=task) is None:
-            self._told_seq = max(self._told_seq, push_event.seq)
+        known, self._task = self._task, task
+        if not is_needed(event, known) or self._dialect.write_notification(event, task=task) is None:
+            self._sent_seq = max(self._sent_seq, push_event.seq)
             return
 
         async def write() -> bytes:
@@ -181,7 +181,7 @@ class Delivery:
         self._missed = not await self._is_accepted(write)
         if is_recorded:
             await self._write_down(seq)
-        self._told_seq = max(self._told_seq, seq)
+        self._sent_seq = max(self._sent_seq, seq)
 
     async def _write_now(self) -> bytes:
         now = await self._now()

@@ -88,7 +88,7 @@ class AddressGuard:
 
 
 def is_public(ip: Ip) -> bool:
-    """Whether an address, and each that it carries, is one that anybody on the internet could call."""
+    """Whether an address, and each that it carries, is public: reachable from all of the internet."""
     if any(ip in network for network in _INSIDE):
         return False
     if isinstance(ip, IPv4Address):

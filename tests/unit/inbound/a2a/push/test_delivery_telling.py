@@ -6,7 +6,7 @@ from tests.contract.task_store import a_task
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState, TaskStatus
-from llamon_agent.inbound.a2a.push.delivery import Event, PushEvent, is_news, push_events, task_after
+from llamon_agent.inbound.a2a.push.delivery import Event, PushEvent, is_needed, push_events, task_after
 
 
 def status(seq: int, state: TaskState = TaskState.WORKING) -> StatusUpdate:
@@ -66,10 +66,10 @@ def test_the_task_follows_its_events() -> None:
     assert task_after(grown, Snapshot(task=before)) is before
 
 
-def test_what_is_withdrawn_is_news_only_to_who_had_it() -> None:
+def test_a_withdrawal_is_needed_only_by_a_webhook_that_had_the_artifact() -> None:
     gone = ArtifactUpdate.withdrawal("a", 4)
     had = msgspec.structs.replace(a_task(), artifacts=(an_artifact("x"), an_artifact("y", "b")))
     assert told([gone]) == [(4, gone)]
-    assert [is_news(gone, task) for task in (had, a_task(), None)] == [True, False, False]
-    assert is_news(status(5), None)
+    assert [is_needed(gone, task) for task in (had, a_task(), None)] == [True, False, False]
+    assert is_needed(status(5), None)
     assert task_after(had, gone).artifacts == (an_artifact("y", "b"),)

@@ -22,7 +22,7 @@ from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.private_files import warn_of_open_secret
 
 _LOOK_EVERY_S = 5.0
-"""How late those who watch may hear of a change that nobody has asked about."""
+"""How late watchers may get a change that no call has found."""
 
 
 class Health(health.HealthServicer):
@@ -36,7 +36,7 @@ class Health(health.HealthServicer):
 
     @asynccontextmanager
     async def following(self, is_ready: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-        """Tell what is_ready says, while the context lasts."""
+        """Report what is_ready returns, while the context lasts."""
         self._is_ready = is_ready
         await self.look()
         looking = asyncio.create_task(self._keep_looking())
@@ -47,7 +47,7 @@ class Health(health.HealthServicer):
             await asyncio.wait({looking})
 
     async def look(self) -> None:
-        """Find out anew, and tell those who watch. Once `enter_graceful_shutdown` was called it stays as it is."""
+        """Ask again, and send the outcome to the watchers. After `enter_graceful_shutdown` it never changes."""
         assert self._is_ready is not None
         serves = await self._is_ready()
         for name in self._names:

@@ -81,7 +81,7 @@ _QUERIES: Mapping[str, tuple[str, ...]] = {
     ),
     "ListTaskPushNotificationConfigs": ("pageSize", "pageToken"),
 }
-"""What the query of an operation may say besides the tenant."""
+"""What the query of an operation may contain besides the tenant."""
 
 _SPELLINGS: Mapping[str, str] = {"history_length": "historyLength", "page_size": "pageSize", "page_token": "pageToken"}
 """Names of the proto file, which the 0.3 kit puts into queries."""
