@@ -35,11 +35,11 @@ from llamon_agent.serving.process import (
     contained_task,
     exiting_despite_threads,
     listening,
-    looked_for_less_often,
+    rarer_collections,
     new_id,
     now_ms,
     reloading_on_hangup,
-    settle,
+    freeze_gc,
     stopping_on_signals,
 )
 from llamon_agent.serving.storage import Storage, open_storage
@@ -119,17 +119,17 @@ def serve(
 
 async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
     asyncio.get_running_loop().set_task_factory(contained_task)
-    with listening(config.a2a.host, config.a2a.port) as listener, looked_for_less_often():
+    with listening(config.a2a.host, config.a2a.port) as listener, rarer_collections():
         grpc = _take_grpc_port(config)
         async with open_edge(config, grpc) as edge:
 
             async def reload() -> None:
                 if taken := await edge.reload(load):
                     set_up_logging(taken.logging.level, taken.logging.format)
-                    settle()
-                    edge.once_replaced_have_left(settle)
+                    freeze_gc()
+                    edge.once_replaced_have_left(freeze_gc)
 
-            settle()
+            freeze_gc()
             draining = grpc.draining if grpc else None
             started = partial(_tell_ready, ready, edge)
             seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}

@@ -218,7 +218,7 @@ async def test_a_thread_has_ended_before_its_run_times_out(world: World) -> None
         run = await begin(service)
         await world.entered.wait()
         pass_time(4)
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert (task.status.state, world.happened) == (TaskState.FAILED, ["changed"])
 
 

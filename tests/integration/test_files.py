@@ -24,7 +24,7 @@ from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Ur
 from llamon_agent.domain.task import Artifact
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore

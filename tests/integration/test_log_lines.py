@@ -59,7 +59,7 @@ async def test_a_failed_run_is_logged_with_its_cause_and_its_ids(lines: io.Strin
     message = Message(message_id="m", role=Role.USER, parts=(Text.of("hi"),))
     request = RunRequest(owner="o", agent="demo", message=message, prompt="hi", context_id="c")
     async with runs:
-        task = await (await runs.submit_run(request)).settled(5)
+        task = await (await runs.submit_run(request)).wait_settled(5)
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert line["event"] == f"task {task.id}: the run failed: The agent failed. ({PLACE})"
     assert (line["task_id"], line["context_id"], line["agent"]) == (task.id, "c", "demo")

@@ -67,7 +67,7 @@ class Caller:
         """Send a message, to be answered with these; the task as it has settled."""
         self.server.replies = list(replies)
         run = await self.runs.submit_run(request(text, past=past, context=context))
-        return await run.settled(20)
+        return await run.wait_settled(20)
 
     def asked(self) -> list[str]:
         """What the model was given last, by role."""

@@ -49,7 +49,7 @@ async def test_a_canceled_run_ends_canceled_whatever_its_agent_answers(answer: A
         run = await service.submit_run(request())
         await agent.working.wait()
         canceled = await service.cancel_run("default", "demo", run.task.id, again_ok=False)
-        assert await run.settled(5) == canceled
+        assert await run.wait_settled(5) == canceled
     assert canceled.status.state is TaskState.CANCELED
     assert answer_text(canceled.artifacts) == "half"
     assert await store.get("default", "demo", run.task.id) == canceled
@@ -75,7 +75,7 @@ async def test_a_draining_edge_leaves_a_waiting_message_to_the_next_start(tmp_pa
         await gate.reached()
         draining = asyncio.create_task(service.drain(5))
         gate.open()  # the run wakes up after the drain has begun
-        assert answer_text((await first.settled(5)).artifacts) == "one"
+        assert answer_text((await first.wait_settled(5)).artifacts) == "one"
         hold.open()
         await draining
         left = await store.get("default", "demo", second.task.id)

@@ -99,7 +99,7 @@ class Remembers:
 
 
 async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
-    return await (await service.submit_run(request(text, **names))).settled(10)
+    return await (await service.submit_run(request(text, **names))).wait_settled(10)
 
 
 async def shown(service: RunService, run: Run, text: str) -> None:
@@ -179,7 +179,7 @@ async def test_a_task_file_that_is_not_in_its_place_takes_nothing_that_a_restart
             assert raised.value.public == BackendError.public
         gate.open()
         with pytest.raises(BackendError):
-            await run.settled(5)
+            await run.wait_settled(5)
         assert await service.get(*MINE, asked.id) == asked
     assert [line for line in errors(caplog) if line.startswith("the task store")] == [
         f"the task store {tasks} cannot be written: it was deleted, moved or replaced; put it back, or restart"
@@ -203,7 +203,7 @@ async def test_a_folder_that_was_moved_back_is_used_again_and_what_ran_has_its_a
                 await tried.wait()
             with logged("could not be written") as failed, caplog.at_level("DEBUG", "llamon_agent.store"):
                 await failed.wait()  # it was tried again
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         assert answer_text((await ask(service)).artifacts) == "y"
     assert caplog.text.count("cannot be written") == caplog.text.count("can be written again") == 1
     assert caplog.text.count("its end is tried again") == 1
@@ -226,7 +226,7 @@ async def test_a_damaged_task_file_is_logged_once_and_refused_at_the_next_start(
         assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so far"
         gate.open()
         with pytest.raises(BackendError):
-            await run.settled(5)
+            await run.wait_settled(5)
     lines = [line for line in errors(caplog) if line.startswith("the task store")]
     assert sorted(lines) == [
         f"the task store {tasks} cannot be {what}: it is damaged, or not what it should be; "
@@ -266,7 +266,7 @@ async def test_another_program_that_holds_the_tasks_is_named_and_awaited(
             with pytest.raises(BackendError):
                 await ask(service)
             assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         assert answer_text((await ask(service)).artifacts) == "y"
     assert errors(caplog) == [f"the task store {tasks} cannot be written: another program holds it; end that program"]
 
@@ -284,7 +284,7 @@ async def test_threads_that_are_away_end_their_runs_honestly_and_nothing_else(
         happens(threads)
         remembers.gate.open()
         remembers.holds = False
-        for task in (await run.settled(10), await ask(service, context="c1")):
+        for task in (await run.wait_settled(10), await ask(service, context="c1")):
             assert told(task) == (TaskState.FAILED, BackendError.public)
             assert await service.get(*MINE, task.id) == task
     lines = errors(caplog)
@@ -317,7 +317,7 @@ async def test_what_no_record_was_possible_of_is_not_working_after_a_restart(fol
         with away(tasks):
             gate.open()
             with pytest.raises(BackendError):
-                await run.settled(5)
+                await run.wait_settled(5)
             await lived.aclose()
     async with serving(folder, ScriptedAgent()) as service:
         assert (await service.get(*MINE, run.task.id)).status.state is TaskState.FAILED
@@ -387,7 +387,7 @@ async def test_a_database_that_takes_no_writes_is_logged_once_and_used_again(
         gate.open()
         assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
         refuse_writes(postgres, own_store_url, on=False)
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         while True:
             try:
                 assert answer_text((await ask(service)).artifacts) == "y"
@@ -453,7 +453,7 @@ async def test_runs_wait_for_a_database_that_restarts_and_new_calls_find_it(
             remembers.gate.open()
         finally:
             postgres.start()
-        assert answer_text((await run.settled(20)).artifacts) == "heard 1"
+        assert answer_text((await run.wait_settled(20)).artifacts) == "heard 1"
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
     lines = errors(caplog)
     assert 1 <= len(lines) <= 2  # one for reads, one for writes
@@ -474,7 +474,7 @@ async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly
             remembers.gate.open()
             await tried.wait()
         refuse_writes(postgres, own_store_url, on=False)
-        assert told(await run.settled(20)) == (TaskState.FAILED, BackendError.public)
+        assert told(await run.wait_settled(20)) == (TaskState.FAILED, BackendError.public)
 
 
 async def test_50_calls_that_are_canceled_while_they_wait_for_a_connection_leave_the_pool_full(

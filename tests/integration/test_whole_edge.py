@@ -19,7 +19,7 @@ from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.ports.store import IdempotencyKey

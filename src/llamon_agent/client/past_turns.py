@@ -10,10 +10,9 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from llamon_agent.domain.message import Role
+from llamon_agent.domain.profile import MAX_SEEDED_TURNS
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT
 
-MAX_TURNS = 10
-"""How many turns are sent, the newest; an edge seeds no more than that."""
 
 
 class SdkMessage(Protocol):
@@ -46,7 +45,7 @@ def history_out(turns: Sequence[PastTurn], version: str) -> list[dict[str, Any]]
            counted.
     """
     read = [(role, text, message_id) for role, text, message_id in map(_turn, turns) if role is not None and text]
-    return [_message_out(*turn, version) for turn in read[-MAX_TURNS:]]
+    return [_message_out(*turn, version) for turn in read[-MAX_SEEDED_TURNS:]]
 
 
 def _turn(turn: PastTurn) -> tuple[Role | None, str, str | None]:

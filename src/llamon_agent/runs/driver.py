@@ -33,8 +33,8 @@ Work = Callable[[Execution], Awaitable[Ending]]
 """What a run does, and how it ends."""
 
 
-class Owner(Protocol):
-    """The owner of the runs. Shape: while `closing`, an end that cannot be recorded is not tried again."""
+class Supervisor(Protocol):
+    """What owns the runs: the registry. Shape: while `closing`, an end that cannot be recorded is not tried again."""
 
     closing: bool
 
@@ -86,11 +86,11 @@ class RunDriver:
     It owns the asyncio tasks of the runs. A TaskGroup would wait for a run that does not stop, perhaps for ever.
     """
 
-    def __init__(self, recorder: TaskRecorder, limits: Limits, owner: Owner) -> None:
+    def __init__(self, recorder: TaskRecorder, limits: Limits, supervisor: Supervisor) -> None:
         self._workers: set[asyncio.Task[None]] = set()
         self._recorder = recorder
         self._limits = limits
-        self._owner = owner
+        self._supervisor = supervisor
 
     def start(self, execution: Execution) -> None:
         """Let the agent have the turn, within its limit of time."""
@@ -228,7 +228,7 @@ class RunDriver:
             logger.exception("task %s: the run broke at its end", task.id, extra=task.log_ids)
             await self._fail_at_end(execution)
         finally:
-            self._owner.release(execution)
+            self._supervisor.release(execution)
 
     async def _fail_at_end(self, execution: Execution) -> None:
         """Fail a run whose end breaks the store: most often it holds a value that cannot be encoded."""
@@ -265,7 +265,7 @@ class RunDriver:
                 await self._recorder.end(execution, outcome)
                 return
             except BackendError as exc:
-                if pause_s is None or self._owner.closing or isinstance(exc, Conflict):
+                if pause_s is None or self._supervisor.closing or isinstance(exc, Conflict):
                     raise
             if not tries:  # the store itself says what is wrong
                 task = execution.live.task
@@ -282,6 +282,6 @@ class RunDriver:
         logger.error("task %s: its end could not be recorded", task.id, extra=task.log_ids)
         execution.refuse(exc)
         if execution.live.saved_seq:
-            self._owner.mark_lost(task)
+            self._supervisor.mark_lost(task)
         execution.live.event_log.close()
         execution.end(None)

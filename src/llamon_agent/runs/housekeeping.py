@@ -47,7 +47,7 @@ class Upkeep:
         if has_moved or self._registry.closing:
             return False
         run = self._registry.end_paused(task, self._runtime_of(task.agent), Error(public=EXPIRED))
-        return (await run.settled(self._limits.cancel_grace_s * 2)).is_terminal
+        return (await run.wait_settled(self._limits.cancel_wait_s)).is_terminal
 
     async def forget(self, context: ContextKey) -> None:
         """Delete the thread of a context that has no task left, unless it has one again.

@@ -327,7 +327,7 @@ class RunRegistry:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 for execution in [each for each in self._executions.values() if each.worker is not None]:
-                    await execution.run.ended()
+                    await execution.run.wait_ended()
         await self._stop_all(self._last_stop, within_s=stop_within_s)
         for live in self.tasks:
             live.event_log.close()
@@ -345,7 +345,7 @@ class RunRegistry:
         for execution in executions:
             self._driver.stop(execution, how(execution), within_s=within_s)
         for execution in executions:
-            await execution.run.ended()
+            await execution.run.wait_ended()
 
     def _last_stop(self, execution: Execution) -> Stop:
         return HandOver() if self._can_continue(execution) else Error(public=STOPPED)

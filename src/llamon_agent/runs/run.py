@@ -65,7 +65,7 @@ class Run:
     def has_ended(self) -> bool:
         return self._ended.is_set()
 
-    async def settled(self, timeout_s: float) -> Task:
+    async def wait_settled(self, timeout_s: float) -> Task:
         """Wait until the run has ended, at most `timeout_s`; the task as it is then.
 
         Raises: BackendError: the end could not be recorded.
@@ -80,7 +80,7 @@ class Run:
             raise self.live.lost or BackendError()
         return self._end
 
-    async def ended(self) -> None:
+    async def wait_ended(self) -> None:
         """Wait until the run is over, whatever became of it."""
         await self._ended.wait()
 

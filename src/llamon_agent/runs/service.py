@@ -165,7 +165,7 @@ class RunService:
             await self._lease.take_over()
             task = await self.get(owner, agent, task_id)
         while decide_cancel(task, again_ok=again_ok):  # again if a pause was being recorded already
-            task, again_ok = await self._cancel(task), True
+            task, again_ok = await self._stop_and_wait(task), True
         return task
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
@@ -210,14 +210,14 @@ class RunService:
         first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.event_log.seq)
         return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._registry.drop_idle)
 
-    async def _cancel(self, task: Task) -> Task:
+    async def _stop_and_wait(self, task: Task) -> Task:
         """Stop what the task does; the task once that has stopped. Raises: BackendError."""
         if self._registry.is_remote(task):
             raise BackendError(NOT_HERE)
         run = self._registry.stop(task.id, Cancelled())
         if run is None:
             run = self._registry.end_paused(task, self._runtime_of(task.agent), Cancelled())
-        return await run.settled(self._limits.cancel_grace_s * 2)
+        return await run.wait_settled(self._limits.cancel_wait_s)
 
     # --- how a run begins -------------------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class RunService:
         run = self._registry.run_of(task.id)
         if target.when_busy != "wait" or self._registry.is_remote(task):
             return False
-        return run is None or (await run.settled(target.timeout_s)).is_settled
+        return run is None or (await run.wait_settled(target.timeout_s)).is_settled
 
     async def _repeated(self, request: RunRequest) -> Run | None:
         """The run of an earlier message with this key. Raises: BadParams: it was another message."""

@@ -6,7 +6,7 @@ handlers on the loop and never raise. So inside a task these two exceptions are 
 
 Garbage. A full collection walks over every object that lives. Modules, agents and routes live as long as they are
 served, so these walks find nothing, stop all calls for a tenth of a second, and take a sixth of the time of a call. So
-the objects that exist when the edge is ready are frozen (`settle`), and later ones are collected less often. Only
+the objects that exist when the edge is ready are frozen (`freeze_gc`), and later ones are collected less often. Only
 `llamon serve` does this: in a process that embeds the edge, garbage is its owner's concern.
 """
 
@@ -50,7 +50,7 @@ def new_id() -> str:
 
 
 @contextmanager
-def looked_for_less_often() -> Iterator[None]:
+def rarer_collections() -> Iterator[None]:
     """Set our thresholds inside the context, and the old ones after it."""
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)
@@ -61,7 +61,7 @@ def looked_for_less_often() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def settle() -> None:
+def freeze_gc() -> None:
     """Take what is there now for what stays; garbage is thrown away first, also of what had been taken before."""
     gc.unfreeze()
     gc.collect()

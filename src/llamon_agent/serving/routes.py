@@ -21,7 +21,7 @@ from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite,
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Performer, Webhooks
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import Dialect

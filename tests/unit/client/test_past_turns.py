@@ -4,7 +4,8 @@ import pytest
 from a2a.types import a2a_pb2 as pb
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from llamon_agent.client.past_turns import MAX_TURNS, PastTurn, history_out
+from llamon_agent.client.past_turns import PastTurn, history_out
+from llamon_agent.domain.profile import MAX_SEEDED_TURNS
 from llamon_agent.inbound.a2a.history.converter import _MAX_PREFILL_TURNS, convert_a2a_history_to_lc
 
 
@@ -13,7 +14,7 @@ def texts(turns: list[PastTurn], version: str = "1.0") -> list[tuple[str, str]]:
 
 
 def test_the_cap_is_the_one_of_the_edge() -> None:
-    assert MAX_TURNS == _MAX_PREFILL_TURNS == 10
+    assert MAX_SEEDED_TURNS == _MAX_PREFILL_TURNS == 10
 
 
 def test_the_newest_ten_are_sent_in_order() -> None:

@@ -35,7 +35,7 @@ async def runs(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 async def say(runs: RunService, text: str) -> Task:
     message = Message(message_id=text, role=Role.USER, parts=(Text.of(text),))
     request = RunRequest(owner="me", agent="notes", context_id="c", message=message, prompt=text)
-    return await (await runs.submit_run(request)).settled(20)
+    return await (await runs.submit_run(request)).wait_settled(20)
 
 
 async def test_it_reads_a_note(runs: RunService, server: ModelServer) -> None:

@@ -66,7 +66,7 @@ async def serving(
 
 
 async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
-    return await (await service.submit_run(request(text, **names))).settled(5)
+    return await (await service.submit_run(request(text, **names))).wait_settled(5)
 
 
 async def heard(subscription: Subscription) -> list[Snapshot | Update]:

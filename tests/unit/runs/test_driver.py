@@ -204,11 +204,11 @@ async def test_an_end_that_cannot_be_recorded_is_not_told() -> None:
         store.away = True
         gate.open()
         with pytest.raises(BackendError):
-            await run.settled(5)
+            await run.wait_settled(5)
         with pytest.raises(BackendError):
             await heard(stream)
         with pytest.raises(BackendError):
-            await waiting.settled(5)
+            await waiting.wait_settled(5)
         store.away = False
         for lost in (run, waiting):
             kept = await service.get("default", "demo", lost.task.id)
@@ -229,8 +229,8 @@ async def test_an_end_is_recorded_as_soon_as_the_store_is_back() -> None:
         await store.refused_often.wait()
         assert not run.has_ended
         store.away = False
-        assert answer_text((await run.settled(5)).artifacts) == "x"
-        assert answer_text((await waiting.settled(5)).artifacts) == "y"
+        assert answer_text((await run.wait_settled(5)).artifacts) == "x"
+        assert answer_text((await waiting.wait_settled(5)).artifacts) == "y"
 
 
 async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCaptureFixture) -> None:
@@ -242,7 +242,7 @@ async def test_a_conflict_at_the_end_is_not_told_as_success(caplog: pytest.LogCa
         await store.save(msgspec.structs.replace(run.task, seq=7), expect=1)
         gate.open()
         with pytest.raises(Conflict):
-            await run.settled(5)
+            await run.wait_settled(5)
         kept = await service.get("default", "demo", run.task.id)
         assert (kept.status.state, status_text(kept)) == (TaskState.FAILED, LOST)  # nobody else holds it in this store
     assert "could not be recorded" in caplog.text

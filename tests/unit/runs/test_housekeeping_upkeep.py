@@ -42,9 +42,9 @@ async def test_what_waits_behind_a_pause_goes_on_when_it_ends() -> None:
         await gate.reached()
         second = await service.submit_run(request(context="c1"))
         gate.open()
-        paused = await first.settled(5)
+        paused = await first.wait_settled(5)
         assert await service.upkeep.expire(paused)
-        assert (await second.settled(5)).status.state is TaskState.COMPLETED
+        assert (await second.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_a_pause_that_was_answered_meanwhile_is_left_alone() -> None:
@@ -55,7 +55,7 @@ async def test_a_pause_that_was_answered_meanwhile_is_left_alone() -> None:
         await gate.reached()
         assert not await service.upkeep.expire(paused)
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_a_pause_that_asks_anew_waits_anew() -> None:
@@ -93,7 +93,7 @@ async def test_the_thread_of_a_context_that_is_in_use_again_stays() -> None:
         await gate.reached()
         await service.upkeep.forget(("default", "demo", "c1"))
         gate.open()
-        await run.settled(5)
+        await run.wait_settled(5)
     assert agent.forgotten == []
 
 
@@ -120,7 +120,7 @@ async def test_a_message_waits_while_the_thread_of_its_context_is_being_deleted(
         assert agent.turns == []
         agent.gate.open()
         await forgetting
-        assert (await (await submitting).settled(5)).status.state is TaskState.COMPLETED
+        assert (await (await submitting).wait_settled(5)).status.state is TaskState.COMPLETED
     assert agent.forgotten == ["c1"]
 
 

@@ -12,15 +12,15 @@ from llamon_agent.runs.run import Execution
 
 async def test_a_run_that_ends_is_settled_as_it_ended() -> None:
     run, done = run_of(task_of()), task_of(state=TaskState.COMPLETED)
-    waiting = asyncio.create_task(run.settled(5))
+    waiting = asyncio.create_task(run.wait_settled(5))
     run.end(done)
     assert await waiting is done
-    assert (run.task, run.has_ended, await run.settled(0)) == (done, True, done)
+    assert (run.task, run.has_ended, await run.wait_settled(0)) == (done, True, done)
 
 
 async def test_one_that_does_not_end_in_time_is_shown_as_it_is() -> None:
     run = run_of(task_of())
-    assert await run.settled(0.001) == task_of()
+    assert await run.wait_settled(0.001) == task_of()
     assert (run.task, run.has_ended) == (task_of(), False)
 
 
@@ -30,9 +30,9 @@ async def test_an_end_that_could_not_be_recorded_is_an_error(lost: BackendError 
     run.live.lost = lost
     run.end(None)
     async with asyncio.timeout(5):
-        await run.ended()
+        await run.wait_ended()
     with pytest.raises(BackendError) as caught:
-        await run.settled(5)
+        await run.wait_settled(5)
     assert lost in (None, caught.value)
 
 

@@ -57,7 +57,7 @@ async def test_a_reply_is_a_message_and_there_never_was_a_task(start: list[Step]
         )
         with pytest.raises(TaskNotFound):
             await service.get("default", "demo", agent.turns[0].task_id)
-        await run.ended()
+        await run.wait_ended()
         assert nothing_is_left(service)
         again = await service.submit_run(request(context="c1"))
         assert again.reply is not None
@@ -108,7 +108,7 @@ async def test_whatever_is_no_reply_at_once_is_a_task(script: list[Step], state:
         assert run.reply is None
         assert await store.get("default", "demo", run.task.id) is not None
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert await store.get("default", "demo", task.id) == task
     assert task.status.state is state
     assert isinstance(events[0], Snapshot)
@@ -221,7 +221,7 @@ async def test_an_agent_that_neither_speaks_nor_stops_is_left_behind_with_a_fail
     agent = Deaf()
     async with serving(agent, timeout_s=0.01, limits=Limits(cancel_grace_s=0.01), direct_messages=True) as service:
         run = await service.submit_run(request())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert (run.reply, task.status.state) == (None, TaskState.FAILED)
         agent.may_end.set()
         assert await listed(service) == (task,)
@@ -242,7 +242,7 @@ async def test_a_stopping_edge_fails_the_task_that_a_run_had_not_said_to_be(wher
         if store.creating is not None:
             gate.open()
         await draining
-        task = await (await submitting).settled(5)
+        task = await (await submitting).wait_settled(5)
         assert await store.get("default", "demo", task.id) == task
     assert (task.status.state, status_text(task)) == (TaskState.FAILED, STOPPED)
 
@@ -304,7 +304,7 @@ async def test_a_message_that_waits_behind_another_is_a_task_whatever_its_answer
         assert second.task.status.state is TaskState.SUBMITTED
         gate.open()
         assert (await first).reply is not None
-        task = await second.settled(5)
+        task = await second.wait_settled(5)
         assert await listed(service) == (task,)
     assert (second.reply, task.status.state, task.artifacts) == (None, TaskState.COMPLETED, (ANSWER,))
     assert [turn.prompt for turn in agent.turns] == ["1", "2"]
@@ -314,7 +314,7 @@ async def test_a_reply_to_an_answer_completes_the_task_that_asked() -> None:
     async with serving(ScriptedAgent([ASK], [HELLO]), direct_messages=True) as service:
         asked = await ask(service, context="c1")
         run = await service.submit_run(request("yes", context="c1"))
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert (run.reply, task.id, task.status.state) == (None, asked.id, TaskState.COMPLETED)
     assert task.artifacts == (ANSWER,)
 
@@ -323,7 +323,7 @@ async def test_where_it_is_not_allowed_a_reply_completes_a_task() -> None:
     async with serving(ScriptedAgent([HELLO])) as service:
         run = await service.submit_run(request())
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert (run.reply, task.status.state, task.artifacts) == (None, TaskState.COMPLETED, (ANSWER,))
     assert task.status.message is None
     assert rebuilt(events).status == task.status

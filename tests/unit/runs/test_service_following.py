@@ -22,7 +22,7 @@ async def test_a_subscription_starts_with_a_snapshot_and_misses_nothing() -> Non
         stream = await service.subscribe("default", "demo", run.task.id, after_seq=None, ended_ok=False)
         gate.open()
         events = await heard(stream)
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert rebuilt(events).artifacts == task.artifacts
     assert isinstance(events[-1], StatusUpdate)
 
@@ -93,7 +93,7 @@ async def test_hanging_up_ends_the_subscription_and_not_the_run() -> None:
         stream.close()
         assert await heard(stream) == []
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_a_reader_that_fell_behind_loses_detail_and_no_text() -> None:
@@ -103,7 +103,7 @@ async def test_a_reader_that_fell_behind_loses_detail_and_no_text() -> None:
     async with serving(agent, limits=Limits(window_bytes=4_000)) as service:
         run = await service.submit_run(request())
         stream = run.follow()
-        await run.settled(5)
+        await run.wait_settled(5)
         events = await heard(stream)
     assert len(events) < 100
     assert answer_text(rebuilt(events).artifacts) == "".join(words)

@@ -22,7 +22,7 @@ async def test_two_messages_of_a_context_run_one_after_the_other() -> None:
         assert len(agent.turns) == 1
         gate.open()
         events = await heard(second.follow())
-        assert (await first.settled(5)).status.state is TaskState.COMPLETED
+        assert (await first.wait_settled(5)).status.state is TaskState.COMPLETED
     states = [
         e.task.status.state if isinstance(e, Snapshot) else e.status.state
         for e in events
@@ -54,7 +54,7 @@ async def test_a_full_lane_refuses_and_writes_nothing() -> None:
         with pytest.raises(ContextIsBusy):
             await service.submit_run(request(context="c1"))
         gate.open()
-        assert [(await run.settled(5)).status.state for run in runs] == [TaskState.COMPLETED] * 2
+        assert [(await run.wait_settled(5)).status.state for run in runs] == [TaskState.COMPLETED] * 2
     assert len(store._tasks) == 2
 
 
@@ -63,11 +63,11 @@ async def test_a_waiting_message_is_no_answer_to_a_question_asked_later() -> Non
     async with serving(agent) as service:
         first = await service.submit_run(request("ask", context="c1"))
         second = await service.submit_run(request("later", context="c1"))
-        assert (await first.settled(5)).status.state is TaskState.INPUT_REQUIRED
+        assert (await first.wait_settled(5)).status.state is TaskState.INPUT_REQUIRED
         assert second.task.status.state is TaskState.SUBMITTED
         answered = await ask(service, "yes", task=first.task.id)
         assert answer_text(answered.artifacts) == "answered"
-        assert answer_text((await second.settled(5)).artifacts) == "waited"
+        assert answer_text((await second.wait_settled(5)).artifacts) == "waited"
     assert [(turn.prompt, turn.answers) for turn in agent.turns] == [("ask", False), ("yes", True), ("later", False)]
 
 
@@ -75,13 +75,13 @@ async def test_a_failed_run_lets_the_next_one_go() -> None:
     agent = ScriptedAgent([AgentError("no")], [Complete(text="ok")])
     async with serving(agent) as service:
         runs = [await service.submit_run(request(context="c1")) for _ in range(2)]
-        assert [(await run.settled(5)).status.state for run in runs] == [TaskState.FAILED, TaskState.COMPLETED]
+        assert [(await run.wait_settled(5)).status.state for run in runs] == [TaskState.FAILED, TaskState.COMPLETED]
 
 
 async def test_a_pause_that_only_a_canceled_message_waited_behind_is_forgotten() -> None:
     async with serving(ScriptedAgent([ASK])) as service:
         first = await service.submit_run(request(context="c1"))
         second = await service.submit_run(request(context="c1"))
-        await first.settled(5)
+        await first.wait_settled(5)
         await service.cancel_run("default", "demo", second.task.id, again_ok=False)
         assert (len(service._registry.tasks), len(service._registry.queues)) == (0, 0)

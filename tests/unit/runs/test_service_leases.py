@@ -148,7 +148,7 @@ async def test_a_pause_waits_on_and_what_waited_behind_it_still_does(path: Path)
         waiting = await gone.submit_run(request("second", context="c1"))
         await gate.reached()
         gate.open()
-        asked = await run.settled(5)
+        asked = await run.wait_settled(5)
         agent = ScriptedAgent([Complete(text="yes")], [Complete(text="second")])
         async with process(path, agent) as service:
             assert await service.get("default", "demo", asked.id) == asked
@@ -190,7 +190,7 @@ async def test_the_end_of_a_run_that_was_taken_over_is_not_told(path: Path) -> N
             await other.take_over(now_ms=0, limit=1)
             gate.open()
             with pytest.raises(Conflict):
-                await run.settled(5)
+                await run.wait_settled(5)
     assert (await kept(path, run.task.id)).status.state is TaskState.WORKING
 
 
@@ -203,7 +203,7 @@ async def test_a_stop_hands_over_what_can_go_on_and_ends_the_rest(path: Path) ->
         stream = run.follow()
         await gate.reached()
         await service.drain(0)
-        assert (await run.settled(5)).status.state is TaskState.WORKING
+        assert (await run.wait_settled(5)).status.state is TaskState.WORKING
         assert [type(event).__name__ for event in await heard(stream)][-1] == "ArtifactUpdate"
         assert stream.is_cut_off
     assert (agent.abandoned, len(agent.cancelled)) == ([], 1)
@@ -239,7 +239,7 @@ async def test_what_waits_does_not_begin_while_the_edge_stops(path: Path) -> Non
         await asyncio.sleep(0)
         gate.open()
         await draining
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
     assert (await kept(path, waiting.task.id)).status.state is TaskState.SUBMITTED
     assert len(agent.turns) == 1
 
@@ -271,7 +271,7 @@ async def test_a_task_of_another_process_is_read_and_followed_by_the_store(path:
         assert await second.get("default", "demo", run.task.id) == run.task
         streams = [await second.subscribe("default", "demo", run.task.id, after_seq=1, ended_ok=False) for _ in "ab"]
         gate.open()
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert [rebuilt(await heard(stream)).artifacts for stream in streams] == [task.artifacts] * 2
         for stream in streams:
             stream.close()

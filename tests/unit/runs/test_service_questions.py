@@ -69,7 +69,7 @@ async def test_two_answers_to_one_question_start_one_run() -> None:
         gate.open()
         runs = [result for result in results if isinstance(result, Run)]
         assert [type(result) for result in results if not isinstance(result, Run)] == [TaskIsBusy, TaskIsBusy]
-        assert (await runs[0].settled(5)).status.state is TaskState.COMPLETED
+        assert (await runs[0].wait_settled(5)).status.state is TaskState.COMPLETED
     assert len(agent.turns) == 2
 
 

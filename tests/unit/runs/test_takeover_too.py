@@ -140,7 +140,7 @@ async def test_what_it_works_on_is_left_alone() -> None:
         async with asyncio.timeout(5):
             await store.renewed_twice.wait()
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_it_is_renewed_again_and_again_also_when_the_store_was_away(store: Left, service: RunService) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llamon_agent.serving.process import THRESHOLDS, looked_for_less_often, settle
+from llamon_agent.serving.process import THRESHOLDS, rarer_collections, freeze_gc
 
 
 class Knot:
@@ -22,29 +22,29 @@ def thawed() -> Iterator[None]:
 
 def test_garbage_is_looked_for_less_often_inside_only() -> None:
     before = gc.get_threshold()
-    with looked_for_less_often():
+    with rarer_collections():
         assert gc.get_threshold()[:2] == THRESHOLDS[:2]  # Python 3.14 takes no third
-        settle()
+        freeze_gc()
         assert gc.get_freeze_count() > 1000
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
 def test_what_has_settled_becomes_garbage_by_settling_again() -> None:
     knot = Knot()
-    settle()
+    freeze_gc()
     gone = weakref.ref(knot)
     del knot
     gc.collect()
     assert gone() is not None
-    settle()
+    freeze_gc()
     assert gone() is None
 
 
 def test_cycles_that_come_and_go_stay_few() -> None:
     alive: weakref.WeakSet[Knot] = weakref.WeakSet()
     most = 0
-    with looked_for_less_often():
-        settle()
+    with rarer_collections():
+        freeze_gc()
         for _ in range(100_000):
             alive.add(Knot())
             most = max(most, len(alive))

@@ -33,7 +33,7 @@ from llamon_agent.inbound.a2a.bindings.streaming import (
 )
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import (
@@ -266,7 +266,7 @@ class Endpoint:
     async def _sent(self, run: Run, operation: SendMessage, dialect: Dialect, *, waits: bool) -> bytes:
         if run.reply is not None:
             return dialect.write_message(run.reply)
-        task = await run.settled(self._wait_s) if operation.blocking and waits else run.task
+        task = await run.wait_settled(self._wait_s) if operation.blocking and waits else run.task
         return dialect.write_sent(trim_history(task, operation.history_length))
 
     def _follow_run(

@@ -14,7 +14,7 @@ import msgspec
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
-from llamon_agent.inbound.a2a.policy import Modes, check_files, check_output, objection
+from llamon_agent.inbound.a2a.media_types import Modes, check_files, check_output, objection
 from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.wire.operations import SendMessage
 

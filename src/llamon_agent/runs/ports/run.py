@@ -57,6 +57,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int = 3
     look_s: float = 1.0
 
+    @property
+    def cancel_wait_s(self) -> float:
+        """How long a cancel waits for the end of the run: its grace, and as long again to record the end."""
+        return 2 * self.cancel_grace_s
+
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A configured agent: which node executes it, by which adapter, driving what.

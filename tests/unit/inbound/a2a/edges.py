@@ -10,7 +10,7 @@ import msgspec
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import NoResponse, RpcResponse, RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, Frames
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, Webhooks
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore

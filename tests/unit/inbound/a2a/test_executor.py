@@ -3,7 +3,7 @@ import pytest
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Data, Message, Metadata, Part, Role, Text, Url
 from llamon_agent.inbound.a2a.executor import _merge_metadata, check_tenant, run_request
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.wire.operations import SendMessage
 

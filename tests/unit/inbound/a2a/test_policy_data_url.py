@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.inbound.a2a.policy import Inline, inline_of
+from llamon_agent.inbound.a2a.media_types import Inline, inline_of
 
 
 @pytest.mark.parametrize(

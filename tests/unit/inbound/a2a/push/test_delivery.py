@@ -136,7 +136,7 @@ async def test_a_hook_follows_its_task_through_a_pause() -> None:
     async with push_event([ASK], [Delta(text="done"), Complete()]) as told:
         run = await told.runs.submit_run(request())
         following = await told.follow(run.task)
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         await ask(told.runs, "yes", task=task.id)
         await following
         assert states_10(told.hook.bodies) == [
@@ -150,12 +150,12 @@ async def test_each_state_is_sent_as_the_task_was_then() -> None:
     async with push_event([ASK], [gate, Complete()], hook=Hook(gate=hold)) as told:
         run = await told.runs.submit_run(request())
         following = await told.follow(run.task, V03)
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         await hold.reached()
         again = await told.runs.submit_run(request("yes", task=task.id))
         await gate.reached()
         gate.open()
-        await again.settled(5)
+        await again.wait_settled(5)
         hold.open()
         await following
         assert [body["status"]["state"] for body in told.hook.bodies] == [
@@ -209,7 +209,7 @@ async def test_what_was_sent_is_recorded_to_the_end() -> None:
     async with push_event([Progress(text="a"), Delta(text="b"), Complete()]) as told:
         run = await told.runs.submit_run(request())
         await (await told.follow(run.task))
-        assert await told.told_seq(run.task) == (await run.settled(5)).seq
+        assert await told.told_seq(run.task) == (await run.wait_settled(5)).seq
         assert await told.store.undelivered() == ()
 
 
@@ -232,7 +232,7 @@ async def test_what_was_sent_while_the_task_worked_is_not_recorded() -> None:
         run = await told.runs.submit_run(request())
         await (await told.follow(run.task))
         assert len(told.hook.bodies) > 1
-        assert store.written == [(await run.settled(5)).seq]
+        assert store.written == [(await run.wait_settled(5)).seq]
 
 
 async def test_what_was_given_up_is_written_down_too() -> None:
@@ -246,7 +246,7 @@ async def test_a_hook_that_is_stopped_during_a_post_is_sent_it_later() -> None:
     async with push_event([Complete()], hook=Hook(gate=hold)) as told:
         run = await told.runs.submit_run(request())
         following = await told.follow(run.task)
-        await run.settled(5)
+        await run.wait_settled(5)
         await hold.reached()
         following.cancel()
         await asyncio.wait({following})
@@ -309,7 +309,7 @@ async def test_a_slow_hook_of_a_talkative_agent_is_still_sent_the_end() -> None:
     async with push_event(script, hook=Hook(gate=hold)) as told:
         run = await told.runs.submit_run(request())
         following = await told.follow(run.task)
-        await run.settled(5)
+        await run.wait_settled(5)
         hold.open()
         await following
         notes = [body["statusUpdate"]["status"] for body in told.hook.bodies[1:]]

@@ -201,7 +201,7 @@ async def test_what_waits_to_be_sent_of_an_ended_task_is_read_when_there_is_room
     store = Counting()
     async with receiving() as receiver, edge([Complete()], store=store) as here:
         receiver.answers = [SILENT]
-        task = await (await here.runs.submit_run(request())).settled(5)
+        task = await (await here.runs.submit_run(request())).wait_settled(5)
         for number in range(20):
             config = hook_at(receiver.url, id=f"{number}")
             await store.put_push(TaskPushConfig(owner=task.owner, agent=task.agent, task_id=task.id, config=config))

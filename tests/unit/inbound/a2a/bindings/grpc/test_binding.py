@@ -34,7 +34,7 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.testing.scripted import Gate, Step
 from llamon_agent.wire.v10.codec import V10
 

@@ -26,7 +26,7 @@ from llamon_agent.domain.message import Role, Text
 from llamon_agent.domain.task import PushConfig, Task
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Result
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.testing.scripted import Gate, Step
 from llamon_agent.wire.v03_proto.codec import V03_PROTO
 from llamon_agent.wire.v10.codec import V10

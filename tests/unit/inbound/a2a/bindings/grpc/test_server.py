@@ -26,7 +26,7 @@ from llamon_agent.domain.message import Raw
 from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer, Tls
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
-from llamon_agent.inbound.a2a.policy import Modes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.serving.process import contained_task
 from llamon_agent.testing.scripted import Gate, Step
 

@@ -4,7 +4,7 @@ import pytest
 
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import Data, Part, Raw, Text, Url
-from llamon_agent.inbound.a2a.policy import Modes, check_files, check_output, objection
+from llamon_agent.inbound.a2a.media_types import Modes, check_files, check_output, objection
 
 PNG = Raw(data=b"1234", media_type="image/png")
 ADDRESS = Url(url="https://example.com/a.pdf", media_type="application/pdf")
