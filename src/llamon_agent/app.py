@@ -34,12 +34,12 @@ from llamon_agent.serving.process import (
     Server,
     contained_task,
     exiting_despite_threads,
+    freeze_gc,
     listening,
-    rarer_collections,
     new_id,
     now_ms,
+    rarer_collections,
     reloading_on_hangup,
-    freeze_gc,
     stopping_on_signals,
 )
 from llamon_agent.serving.storage import Storage, open_storage

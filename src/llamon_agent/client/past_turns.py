@@ -14,7 +14,6 @@ from llamon_agent.domain.profile import MAX_SEEDED_TURNS
 from llamon_agent.wire.proto_json import ROLE_IN, ROLE_OUT
 
 
-
 class SdkMessage(Protocol):
     """An A2A message of the official SDK, as far as it is read here."""
 

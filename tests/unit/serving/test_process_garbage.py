@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llamon_agent.serving.process import THRESHOLDS, rarer_collections, freeze_gc
+from llamon_agent.serving.process import THRESHOLDS, freeze_gc, rarer_collections
 
 
 class Knot:
