@@ -131,7 +131,7 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
 
             freeze_gc()
             draining = grpc.draining if grpc else None
-            started = partial(_tell_ready, ready, edge)
+            started = partial(_report_ready, ready, edge)
             seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}
             server = Server(edge, edge.runs, started, draining, **seconds)
             async with reloading_on_hangup(reload, server.stop):
@@ -139,7 +139,7 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
                     await server.serve(sockets=[listener])
 
 
-def _tell_ready(ready: Ready, edge: Edge, port: int) -> None:
+def _report_ready(ready: Ready, edge: Edge, port: int) -> None:
     ready(port, edge.left_out)
 
 

@@ -154,12 +154,12 @@ class MemoryTaskStore:
     async def undelivered(self) -> tuple[TaskPushConfig, ...]:
         self._check_open()
         kept = [push for _, pushes in sorted(self._pushes.items()) for _, push in sorted(pushes.items())]
-        return tuple(push for push in kept if self._has_to_be_told(push))
+        return tuple(push for push in kept if self._is_undelivered(push))
 
     async def close(self) -> None:
         self._closed = True
 
-    def _has_to_be_told(self, push: TaskPushConfig) -> bool:
+    def _is_undelivered(self, push: TaskPushConfig) -> bool:
         task = self._tasks.get(push.task_id)
         return task is not None and (not task.is_terminal or task.seq > push.told_seq)
 

@@ -54,7 +54,7 @@ class ProviderFailed(Exception):
 class CarefulCalls(AgentMiddleware[Any, Any, Any]):
     """Around each call of the model. Shared by all runs.
 
-    Shape: secrets are what no log may show; always_tells: a whole answer has a reason for its end; wait is
+    Shape: secrets are what no log may show; gives_reason: a whole answer has a reason for its end; wait is
            asyncio.sleep outside of tests.
     """
 
@@ -62,13 +62,13 @@ class CarefulCalls(AgentMiddleware[Any, Any, Any]):
         self,
         *,
         max_retries: int,
-        always_tells: bool,
+        gives_reason: bool,
         secrets: Sequence[str] = (),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__()
         self._max_retries = max_retries
-        self._always_tells = always_tells
+        self._gives_reason = gives_reason
         self._secrets = secrets
         self._wait = wait
 
@@ -106,7 +106,7 @@ class CarefulCalls(AgentMiddleware[Any, Any, Any]):
     def _check(self, response: ModelResponse[Any], observer: "_CallObserver") -> None:
         """Refuse an answer that is not whole. Raises: AgentError."""
         for message in response.result:
-            if isinstance(message, AIMessage) and (flaw := flaw_of(message, always_tells=self._always_tells)):
+            if isinstance(message, AIMessage) and (flaw := flaw_of(message, gives_reason=self._gives_reason)):
                 raise AgentError(flaw)
         if not all(map(is_json, observer.arguments.values())):
             raise AgentError(NO_CALL)

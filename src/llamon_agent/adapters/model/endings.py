@@ -20,7 +20,7 @@ NO_CALL = "The model called a tool in a form that cannot be read."
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "done", "status")
 """Where the reason is: OpenAI and Google; Anthropic; Bedrock; Ollama (old servers: done); OpenAI's Responses."""
 
-_ALWAYS_TELL = frozenset({"BaseChatOpenAI", "ChatAnthropic", "ChatOllama"})
+_ALWAYS_GIVE_REASON = frozenset({"BaseChatOpenAI", "ChatAnthropic", "ChatOllama"})
 """Classes whose whole answers always have a reason; answers of other packages may be whole without one."""
 
 _LIMITS = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
@@ -48,18 +48,18 @@ _BREAKS = (
 )
 
 
-def always_tells(model: BaseChatModel) -> bool:
+def gives_reason(model: BaseChatModel) -> bool:
     """Whether a whole answer of this model always has a reason for its end."""
-    return any(each.__name__ in _ALWAYS_TELL for each in type(model).__mro__)
+    return any(each.__name__ in _ALWAYS_GIVE_REASON for each in type(model).__mro__)
 
 
-def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
+def flaw_of(message: AIMessage, *, gives_reason: bool) -> str | None:
     """What is wrong with an answer, for the caller; None where it is whole."""
     if _refuses(message):
         return REFUSAL
     reason = _reason(message.response_metadata)
     if reason is None:
-        return CUT_OFF if always_tells else None
+        return CUT_OFF if gives_reason else None
     # By the beginning, as merging chunks doubles a reason that came twice.
     if reason.startswith(_LIMITS):
         return TOO_MUCH

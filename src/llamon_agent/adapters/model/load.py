@@ -20,7 +20,7 @@ from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.state import check_memory
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.model.calls import CallLimit, CarefulCalls
-from llamon_agent.adapters.model.endings import always_tells
+from llamon_agent.adapters.model.endings import gives_reason
 from llamon_agent.domain.errors import ConfigError
 
 _NO_KEY = SecretStr("none")
@@ -59,7 +59,7 @@ def load_model(
     """The agent graph of a model and its tools. Raises: ConfigError, naming the target and the remedy."""
     model = _model(target, options)
     tools = load_tools(options.tools) if options.tools else []
-    calls = CarefulCalls(max_retries=options.max_retries, always_tells=always_tells(model), secrets=secrets_of(model))
+    calls = CarefulCalls(max_retries=options.max_retries, gives_reason=gives_reason(model), secrets=secrets_of(model))
     graph = create_agent(
         model,
         tools,

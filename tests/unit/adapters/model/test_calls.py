@@ -68,7 +68,7 @@ class Waits:
 
 
 def served(model: Plain, waits: Waits, *, tools: Sequence[Any] = (), **options: Any) -> LangGraphAgent:
-    given = {"max_retries": 2, "always_tells": False, **options}
+    given = {"max_retries": 2, "gives_reason": False, **options}
     return agent_of(create_agent(model, list(tools), middleware=[CarefulCalls(wait=waits, **given)]))
 
 
@@ -110,7 +110,7 @@ async def test_nothing_is_tried_again_once_a_piece_has_come() -> None:
 async def test_an_answer_that_is_not_whole_fails_and_is_not_tried_again() -> None:
     model, waits = streaming("half an answer"), Waits()
     with pytest.raises(AgentError, match=CUT_OFF):
-        await events_of(served(model, waits, always_tells=True), turn("hi"))
+        await events_of(served(model, waits, gives_reason=True), turn("hi"))
     assert waits.waited == []
 
 
