@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.wire.v03.test_codec_client_codec import MESSAGE, PARTS, STATUS, TASK
+from tests.unit.wire.v03.test_codec_client import MESSAGE, PARTS, STATUS, TASK
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
