@@ -30,9 +30,12 @@ class Interface(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def path(self) -> str:
-        """Raises: ValueError."""
+        """What follows an origin: it starts with a slash, as it would become part of the host's name otherwise.
+
+        Raises: ValueError.
+        """
         url = urlsplit(self.url)
-        return (url.path or "/") + (f"?{url.query}" if url.query else "")
+        return "/" + url.path.removeprefix("/") + (f"?{url.query}" if url.query else "")
 
 
 class CardSkill(msgspec.Struct, frozen=True):

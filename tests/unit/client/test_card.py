@@ -59,6 +59,23 @@ def test_calls_go_to_the_origin_that_was_typed(typed: str, called: str) -> None:
     assert decide_interface(ONE, AgentUrl(typed, takes_calls=True)).url == called
 
 
+@pytest.mark.parametrize(
+    ("written", "called"),
+    [
+        ("a2a", "http://h/a2a"),
+        ("?x=1", "http://h/?x=1"),
+        (".evil.example/a2a", "http://h/.evil.example/a2a"),
+        ("@evil.example/a2a", "http://h/@evil.example/a2a"),
+        (":1@evil.example", "http://h/:1@evil.example"),
+        ("//evil.example/a2a", "http://h/a2a"),
+        ("mailto:@evil.example", "http://h/@evil.example"),
+    ],
+)
+def test_a_cards_url_without_an_origin_never_changes_the_origin(written: str, called: str) -> None:
+    found = Card(name="One", supported_interfaces=(Interface(written, "JSONRPC", "1.0"),))
+    assert decide_interface(found, AgentUrl("http://h")).url == called
+
+
 def test_a_path_that_was_typed_is_spoken_to_as_the_card_describes_it() -> None:
     both = card(("JSONRPC", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "1.0"))
     at = {
