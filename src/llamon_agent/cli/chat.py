@@ -111,7 +111,9 @@ class Chat:
         if self._view.is_over:
             self._view = new_view()
         message = new_message(parts, context_id=self._context_id, task_id=self._view.task_id)
-        following = follow(self._agent, message, self._show, stream=self._agent.streams, timeout_s=self._timeout_s)
+        following = follow(
+            self._agent, message, self._show, view=self._view, stream=self._agent.streams, timeout_s=self._timeout_s
+        )
         try:
             self._runner.run(following)
         except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from llamon_agent.client.agent_url import AgentUrl
 from llamon_agent.client.answers import Begun
 from llamon_agent.client.errors import TimedOut
 from llamon_agent.client.rpc import Connection, Reply, connect
-from llamon_agent.client.task_view import Growing
+from llamon_agent.client.task_view import Growing, TaskView
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import Data, Message, Part, Raw, Text, Url, texts
 from llamon_agent.domain.task import TaskStatus
@@ -75,11 +75,17 @@ async def follow(
     message: Message,
     on_reply: Callable[[Reply], None],
     *,
+    view: TaskView,
     stream: bool,
     blocking: bool = True,
     timeout_s: float,
 ) -> None:
-    """Send a message and pass on every reply, until the last one. Raises: RemoteError."""
+    """Send a message and pass on every reply, until the last one.
+
+    Shape:  on_reply applies each to the view. A stream is not read on once the task is settled, as an agent may keep it
+            open, for what comes after a question for example.
+    Raises: RemoteError.
+    """
     try:
         async with (
             asyncio.timeout(timeout_s),
@@ -87,6 +93,8 @@ async def follow(
         ):
             async for reply in replies:
                 on_reply(reply)
+                if view.is_settled:
+                    return
     except TimeoutError as exc:
         limit = "1 second" if timeout_s == 1 else f"{timeout_s:g} seconds"
         raise TimedOut(detail=f"There was no whole answer within {limit}; the task may be going on.") from exc

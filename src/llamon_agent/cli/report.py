@@ -60,7 +60,8 @@ def reply_printer(screen: Screen, view: TaskView, *, as_json: bool) -> Callable[
     def show_reply(reply: Reply) -> None:
         news = list(view.apply(reply.event))
         if as_json:
-            screen.json(msgspec.json.format(reply.raw, indent=-1).decode())
+            # what nobody has read of it may hold any bytes
+            screen.json(msgspec.json.format(reply.raw, indent=-1).decode("utf-8", "replace"))
         else:
             show(screen, news)
 

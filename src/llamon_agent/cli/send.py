@@ -125,7 +125,13 @@ async def _send(url: str, token: str | None, message: Message, ways: _Ways) -> E
     try:
         async with connect_to(url, token) as agent:
             await follow(
-                agent, message, on_reply, stream=ways.stream, blocking=not ways.background, timeout_s=ways.timeout_s
+                agent,
+                message,
+                on_reply,
+                view=view,
+                stream=ways.stream,
+                blocking=not ways.background,
+                timeout_s=ways.timeout_s,
             )
     except RemoteError as error:
         if (code := exit_of_failure(error)) is not Exit.UNREACHED:

@@ -6,6 +6,7 @@ from tests.loop_time import pass_time
 from tests.unit.cli.conftest import Agent, piece, result, silence, stream, task
 
 from llamon_agent.cli.conversation import connect_to, follow, show
+from llamon_agent.cli.report import new_view
 from llamon_agent.cli.screen import Screen
 from llamon_agent.client.errors import TimedOut
 from llamon_agent.client.rpc import Reply, new_message
@@ -21,7 +22,7 @@ async def test_everything_the_agent_tells_is_passed_on_in_order(agent: Agent, st
     agent.says(stream(*events) if streaming else result(events[0]))
     told: list[Reply] = []
     async with asyncio.timeout(5), connect_to(agent.origin, None) as client:
-        await follow(client, MESSAGE, told.append, stream=streaming, timeout_s=5)
+        await follow(client, MESSAGE, told.append, view=new_view(), stream=streaming, timeout_s=5)
     assert len(told) == len(events)
     assert {one.event.task_id for one in told} == {"t1"}
 
@@ -36,7 +37,7 @@ async def test_what_was_told_before_the_time_was_up_is_kept(agent: Agent) -> Non
 
     async with asyncio.timeout(30), connect_to(agent.origin, None) as client:
         with pytest.raises(TimedOut) as raised:
-            await follow(client, MESSAGE, receive, stream=True, timeout_s=20)
+            await follow(client, MESSAGE, receive, view=new_view(), stream=True, timeout_s=20)
     assert "within 20 seconds" in raised.value.detail
     assert len(told) == 1
 
@@ -49,7 +50,7 @@ async def test_one_second_is_told_in_the_singular(agent: Agent, monkeypatch: pyt
     async with asyncio.timeout(5), connect_to(agent.origin, None) as client:
         monkeypatch.setattr("llamon_agent.cli.conversation.asyncio.timeout", at_once)
         with pytest.raises(TimedOut) as raised:
-            await follow(client, MESSAGE, print, stream=True, timeout_s=1)
+            await follow(client, MESSAGE, print, view=new_view(), stream=True, timeout_s=1)
     assert "within 1 second;" in raised.value.detail
 
 

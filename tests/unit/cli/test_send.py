@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
 from tests.unit.cli.conftest import (
     Agent,
     Json,
@@ -174,6 +175,19 @@ def test_a_stream_that_ends_too_early_is_no_answer(agent: Agent, capsys: Capture
     assert "not complete" in printed.err
 
 
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        (task("COMPLETED", "Hello"), Exit.OK),
+        (task("INPUT_REQUIRED", said=message("Which one?")), Exit.ASKS),
+        ({"message": message("Hello")}, Exit.OK),
+    ],
+)
+def test_a_stream_that_stays_open_is_left_once_the_task_is_settled(agent: Agent, last: Json, code: Exit) -> None:
+    agent.says(stream(last, then=silence))
+    assert main(["send", agent.origin, "hi", "--stream", "--timeout", "5"]) == code
+
+
 def test_a_connection_that_breaks_in_a_stream_is_told(agent: Agent, capsys: Capture) -> None:
     async def break_off() -> AsyncIterator[bytes]:
         yield b": still here\n\n"
@@ -231,6 +245,13 @@ def test_json_of_a_stream_is_one_event_a_line(agent: Agent, capsys: Capture) -> 
     printed = capsys.readouterr()
     assert [json.loads(line) for line in printed.out.splitlines()] == events
     assert printed.err == ""
+
+
+def test_json_is_written_although_a_field_that_is_not_read_is_no_text(agent: Agent, capsys: Capture) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": "1", "result": {**task("COMPLETED"), "more": "?"}}).encode()
+    agent.says(Response(body.replace(b'"?"', b'"\xff"'), media_type="application/json"))
+    assert main(["send", agent.origin, "hi", "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["more"] == "\ufffd"
 
 
 def test_json_leaves_the_failure_to_the_exit_code_and_stderr(agent: Agent, capsys: Capture) -> None:
