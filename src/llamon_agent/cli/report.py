@@ -86,16 +86,18 @@ def hints(view: TaskView, outcome: Outcome, url: str) -> Iterator[str]:
     task_id, context_id = view.task_id, view.context_id
     if outcome.exit is Exit.ASKS:
         yield from _choices(outcome)
-        yield f"answer with: llamon send {url} ANSWER --task {task_id}"
+        if task_id is not None:
+            yield f"answer with: llamon send {url} ANSWER --task {task_id}"
         return
     if outcome.exit is Exit.OK and view.is_over and view.text.is_empty:
         yield "the agent said nothing"
     if task_id is None:
         return
     if view.is_over:
-        yield f"task {task_id}, go on with --context {context_id}"
+        yield f"task {task_id}" + (f", go on with --context {context_id}" if context_id else "")
     else:
-        yield f"task {task_id} in context {context_id}, get its answer with: llamon get {url} {task_id}"
+        where = f" in context {context_id}" if context_id else ""
+        yield f"task {task_id}{where}, get its answer with: llamon get {url} {task_id}"
 
 
 def _choices(outcome: Outcome) -> Iterator[str]:

@@ -35,6 +35,16 @@ def test_only_the_answer_is_on_stdout(agent: Agent, capsys: Capture) -> None:
     assert printed.err == "task t1, go on with --context c1\n"
 
 
+@pytest.mark.parametrize("state", ["COMPLETED", "WORKING", "INPUT_REQUIRED"])
+@pytest.mark.parametrize("ids", [{}, {"id": "t1"}])
+def test_an_id_that_the_agent_did_not_give_is_not_in_a_hint(
+    agent: Agent, capsys: Capture, ids: Json, state: str
+) -> None:
+    agent.says(result({"task": {**ids, "status": {"state": f"TASK_STATE_{state}"}}}))
+    main(["send", agent.origin, "hi"])
+    assert "None" not in capsys.readouterr().err
+
+
 def test_the_call_is_a2a_1_0_and_waits_for_the_answer(agent: Agent) -> None:
     agent.says(result(task("COMPLETED")))
     main(["send", agent.origin, "hi", "--context", "c7", "--task", "t7"])
