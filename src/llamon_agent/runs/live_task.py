@@ -3,18 +3,23 @@
 `task` is what the store has, plus what needs no record (progress, whole artifacts, the outcome of seeding). The answer
 is kept apart and joins the task in a snapshot. Everything here is synchronous, so no event is applied in part.
 
+logger = logging.getLogger(__name__)
+
+
 The answer is sent as append chunks of one artifact, with `lastChunk` on the last. Only the end of the run shows which
 piece is the last. So one piece is held back, and sent as soon as another follows, the run ends, or a moment passes. The
 pieces that were sent, joined as `append` says, are always `sent`, and at the end they are the text.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import (
+    WITHDRAWN,
     AgentEvent,
     ArtifactMade,
     ArtifactUpdate,
@@ -35,6 +40,8 @@ from llamon_agent.runs.decisions import agent_message, direct_message
 from llamon_agent.runs.event_log import EventLog
 from llamon_agent.runs.ports.run import Clock, NewId
 from llamon_agent.runs.recovery import INCOMPLETE
+
+logger = logging.getLogger(__name__)
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -300,17 +307,18 @@ class LiveTask:
 
         An artifact whose last piece was sent can only be sent anew. Source: A2A 1.0 §4.2.2 (lastChunk).
         """
-        artifact_id = made.artifact.artifact_id
+        artifact = _unmarked(made.artifact)
+        artifact_id = artifact.artifact_id
         if artifact_id == self._answer.artifact_id:
             raise AgentError("The agent made an artifact under the id of its answer.")
         kept = {each.artifact_id: each for each in self.task.artifacts}
         grows = made.append and artifact_id in kept
-        whole = kept[artifact_id] = extended(kept[artifact_id], made.artifact.parts) if grows else made.artifact
+        whole = kept[artifact_id] = extended(kept[artifact_id], artifact.parts) if grows else artifact
         self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))
         update = _whole_update(whole, self.event_log.seq + 1, last=made.last)
         if grows and artifact_id in self._open:
             update = msgspec.structs.replace(
-                update, parts=made.artifact.parts, append=True, whole=whole if made.last else None
+                update, parts=artifact.parts, append=True, whole=whole if made.last else None
             )
         (self._open.discard if made.last else self._open.add)(artifact_id)
         self.event_log.publish(update)
@@ -324,6 +332,15 @@ class LiveTask:
 
 def _ids(task: Task) -> set[str]:
     return {artifact.artifact_id for artifact in task.artifacts}
+
+
+def _unmarked(artifact: Artifact) -> Artifact:
+    """An agent's artifact without the mark of withdrawn ones, which only the edge sets: clients would drop it."""
+    if not artifact.metadata or WITHDRAWN not in artifact.metadata:
+        return artifact
+    logger.warning("the metadata key %r of an artifact is reserved and left out", WITHDRAWN)
+    rest = {key: value for key, value in artifact.metadata.items() if key != WITHDRAWN}
+    return msgspec.structs.replace(artifact, metadata=rest or None)
 
 
 def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:

@@ -331,3 +331,13 @@ async def test_a_piece_that_nothing_follows_is_sent_when_its_timer_fires_and_onl
     [piece] = live.event_log.after(1)
     assert isinstance(piece, ArtifactUpdate)
     assert (piece.parts, piece.last) == ((Text.of("wait"),), False)
+
+
+def test_an_agent_cannot_mark_its_artifact_as_withdrawn(caplog: pytest.LogCaptureFixture) -> None:
+    own = Artifact(artifact_id="a", parts=(Text.of("x"),), metadata={"withdrawn": True, "kind": "chart"})
+    live = hearing(ArtifactMade(artifact=own))
+    [kept] = live.snapshot().artifacts
+    [update] = live.event_log.after(1)
+    assert isinstance(update, ArtifactUpdate)
+    assert (kept.metadata, update.sent.metadata, update.withdrawn) == ({"kind": "chart"}, {"kind": "chart"}, False)
+    assert "'withdrawn' of an artifact is reserved" in caplog.text
