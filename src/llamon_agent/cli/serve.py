@@ -123,7 +123,7 @@ def _agents(config: EdgeConfig) -> list[str]:
         if len(agents) > 1:
             lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{spec.target.name}")
     if len(agents) > 1:
-        lines += [f"llamon lists them at {origin}/agents", f"by default {agents[0].profile.name} answers"]
+        lines += [f"llamon lists them at {origin}/agents", f"the default agent is {agents[0].profile.name}"]
     return [*lines, f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]
 
 

@@ -91,7 +91,7 @@ async def _alone(data: DataConfig, advice: str) -> AsyncIterator[Storage]:
 
 
 def _in_use(advice: str) -> str:
-    return f"An edge is running on these tasks: {advice}, or stop the edge first."
+    return f"An edge is running on these tasks: {advice}. Or stop the edge first."
 
 
 def _thread_deleter(storage: Storage, stack: AsyncExitStack) -> Callable[[ContextKey], Awaitable[None]]:
@@ -115,7 +115,7 @@ async def migrate_stored(data: DataConfig) -> None:
     Raises: Usage, ConfigError.
     """
     async with (
-        _alone(data, "it has brought the schema to its version at its start") as storage,
+        _alone(data, "it has migrated the schema at its start already") as storage,
         AsyncExitStack() as stack,
     ):
         if data.postgres is not None:

@@ -61,9 +61,8 @@ def lines(config: EdgeConfig, left_out: Mapping[str, str]) -> list[str]:
     texts = [f"{name} is not served: {problem}" for name, problem in _problems(left_out)]
     default = config.agent_specs()[0].target.name
     if default in left_out:
-        texts.append(
-            f"by default {without(config, left_out.keys()).agent_specs()[0].target.name} answers, not {default}"
-        )
+        now = without(config, left_out.keys()).agent_specs()[0].target.name
+        texts.append(f"the default agent is {now}, not {default}")
     return texts
 
 

@@ -84,7 +84,7 @@ def test_graphs_that_would_be_left_out_are_told(capsys: Capture) -> None:
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["edge.yaml is valid.", f"llamon serves fit (langgraph {Path.cwd()}/checked_fit.py:graph)"]
     assert told[-2].startswith("  note  unfit is not served: The target")
-    assert told[-1] == "  note  by default fit answers, not unfit"
+    assert told[-1] == "  note  the default agent is fit, not unfit"
     assert main(["config", "check", "langgraph.json", "--json"]) == Exit.OK
     assert [*json.loads(capsys.readouterr().out)["left_out"]] == ["unfit"]
     assert not Path("data").exists()

@@ -174,7 +174,7 @@ def test_the_banner_lists_every_agent_with_its_address(serve: Serve) -> None:
         "llamon serves One (echo)",
         "  calls http://127.0.0.1:8000/a2a/one",
         "llamon lists them at http://127.0.0.1:8000/agents",
-        "by default two answers",
+        "the default agent is two",
         "  card  http://127.0.0.1:8000/.well-known/agent-card.json",
         "  calls http://127.0.0.1:8000/a2a",
         "  talk  llamon chat http://127.0.0.1:8000",
@@ -206,4 +206,4 @@ def test_who_is_left_out_is_told_and_not_listed() -> None:
     told = banner(config, 1, {"one": "It is wrong."})
     assert told[0] == "llamon serves two (echo)"
     assert "  note  one is not served: It is wrong." in told
-    assert "  note  by default two answers, not one" in told
+    assert "  note  the default agent is two, not one" in told

@@ -316,7 +316,7 @@ async def test_graphs_of_a_project_that_cannot_be_opened_are_left_out_with_their
         "a is not served: It is wrong.",
         "a is not served: It is wrong twice.",
         f"c is not served: {BROKE}",
-        "by default b answers, not a",
+        "the default agent is b, not a",
     ]
     assert "a secret" in str(caplog.records[0].exc_info)
 

@@ -46,5 +46,5 @@ def test_what_names_a_left_out_agent_names_it_no_longer() -> None:
 def test_who_answers_in_a_default_agents_place_is_told() -> None:
     asked = config("one", "two", agent="two")
     assert lines(asked, {"one": "Wrong.\nTwice."}) == ["one is not served: Wrong.", "one is not served: Twice."]
-    assert lines(asked, {"two": "Wrong."}) == ["two is not served: Wrong.", "by default one answers, not two"]
+    assert lines(asked, {"two": "Wrong."}) == ["two is not served: Wrong.", "the default agent is one, not two"]
     assert lines(asked, {}) == []
