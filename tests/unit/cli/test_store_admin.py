@@ -89,6 +89,6 @@ async def test_migrating_makes_a_store_and_may_be_repeated(data: DataConfig) -> 
 
 
 async def test_an_edge_that_runs_is_not_migrated(data: DataConfig) -> None:
-    with own_folder(data.folder), pytest.raises(Usage, match="or stop the edge first"):
+    with own_folder(data.folder), pytest.raises(Usage, match="Or stop the edge first"):
         await migrate_stored(data)
     assert not (data.folder / TASKS_NAME).exists()
