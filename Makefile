@@ -71,7 +71,7 @@ KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gh
 lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 	$(LOCK) pyproject.toml --extra build --output-file locks/run.txt
 	$(LOCK) pyproject.toml --extra build --extra dev --output-file locks/dev.txt
-	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra outbound --extra grpc --extra postgres \
+	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra grpc --extra postgres \
 		--output-file locks/lowest.txt
 	echo 'a2a-sdk[grpc]==0.3.26' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk03.txt
 	echo 'a2a-sdk==0.2.16' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk02.txt

@@ -4,8 +4,8 @@ import json
 import sys
 
 from llamon_agent.app import serve
-from llamon_agent.config_loading import load_config
-from llamon_agent.telemetry import set_up_logging
+from llamon_agent.config.load import load_config
+from llamon_agent.serving.logs import set_up_logging
 
 
 def main() -> None:

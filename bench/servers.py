@@ -38,22 +38,22 @@ def sdk(agent: str, *database: str) -> list[str]:
 @contextmanager
 def running(command: Sequence[str]) -> Iterator[Running]:
     """The server, as long as the block runs."""
-    port = _free_port()
+    port = free_port()
     process = subprocess.Popen([sys.executable, "-m", command[0], str(port), *command[1:]])
     try:
-        _await_port(port, process)
+        await_port(port, process)
         yield Running(port, process.pid)
     finally:
         process.terminate()
         process.wait(_READY_S)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
-def _await_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def await_port(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline_s = time.monotonic() + _READY_S
     while time.monotonic() < deadline_s and process.poll() is None:
         try:

@@ -1,8 +1,8 @@
 """Any Python object as an agent: `llamon serve --adapter custom examples/custom_agent.py:Shopkeeper`
 
-It streams, tells its progress, asks before it orders, and remembers by conversation. What it may take beside the prompt
-is taken by name: `thread_id` is whose memory it is, `prefill_messages` what a host remembers of earlier turns, `answer`
-the reply to what it asked.
+It streams, reports its progress, asks before it orders, and remembers by conversation. Besides the prompt it gets
+what it names as parameters: `thread_id` names the conversation, `prefill_messages` is a host's history, `answer` is the
+reply to its question.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -35,9 +35,9 @@ class Shopkeeper:
             yield f"{listed(basket)}."
 
     def _ordered(self, basket: list[str]) -> str:
-        told = f"Ordered: {listed(basket)}."
+        answer = f"Ordered: {listed(basket)}."
         basket.clear()
-        return told
+        return answer
 
 
 def wanted(text: str) -> list[str]:

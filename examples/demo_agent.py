@@ -1,12 +1,12 @@
 """A LangGraph agent that needs no key and no network: the README's agent, and a pattern for your own.
 
 It is an ordinary graph: a model node, a tool node, and an edge back. Only the model is unusual: it is scripted, but it
-does read its messages, so it remembers what it was told, also in a history that a host has seeded. Try:
+does read its messages, so it remembers earlier ones, also those of a history that a host has seeded. Try:
 
     my number is 42             what is my number?
     the code word is apple      what was the code word?
     delete report.txt           asks for your approval first
-    research llamas             takes a moment, and tells what it does
+    research llamas             takes a moment, and reports its progress
     count slowly to 40          takes some seconds, and can be canceled, or killed and started again
     fail                        to see what a failed task looks like
 
@@ -44,9 +44,9 @@ def delete_file(name: str) -> str:
 @tool
 async def research(topic: str) -> str:
     """Look into a topic, slowly and in steps."""
-    tell = get_stream_writer()
+    write = get_stream_writer()
     for number, step in enumerate(("Searching", "Reading", "Comparing", "Checking", "Writing"), start=1):
-        tell(f"{step} … ({number} of 5)")
+        write(f"{step} … ({number} of 5)")
         await asyncio.sleep(STEP_S)
     return f"Everything there is to know about {topic}: it is worth knowing."
 
@@ -54,9 +54,9 @@ async def research(topic: str) -> str:
 @tool
 async def count(to: int) -> str:
     """Count slowly."""
-    tell = get_stream_writer()
+    write = get_stream_writer()
     for number in range(1, to + 1):
-        tell({"progress": f"{number} of {to}"})
+        write({"progress": f"{number} of {to}"})
         await asyncio.sleep(STEP_S)
     return f"I have counted to {to}."
 
@@ -121,7 +121,7 @@ def reply_to(messages: Sequence[BaseMessage]) -> AIMessage:
     said = str(last.text).strip()
     lower = said.lower().rstrip("?!. ")
     if lower == "fail":
-        raise RuntimeError("the demo agent was told to fail")
+        raise RuntimeError("the demo agent fails when asked to")
     if call := _tool_call(lower, call_id=f"call-{len(messages)}"):
         return AIMessage("", tool_calls=[call])
     return AIMessage(_words(said, lower, messages[:-1]))
@@ -154,7 +154,7 @@ def _words(said: str, lower: str, before: Sequence[BaseMessage]) -> str:
 
 
 def _told(pattern: re.Pattern[str], messages: Sequence[BaseMessage]) -> str | None:
-    """What was told last, by the person or in an answer to them."""
+    """What was said last, by the person or in an answer to them."""
     texts = [str(message.text).lower() for message in messages if isinstance(message, HumanMessage | AIMessage)]
     return next((told for text in reversed(texts) if (told := _found(pattern, text))), None)
 
@@ -180,4 +180,4 @@ builder.add_conditional_edges("answer", tools_condition)
 builder.add_edge("tools", "answer")
 
 graph = builder.compile(name="demo")
-"""The graph, without a checkpointer: whoever serves it brings one."""
+"""The graph, without a checkpointer: the server brings one."""

@@ -1,13 +1,13 @@
 """A LangGraph agent that is sent files and data and answers with some. It needs no key and no network.
 
 What a caller sends is in the content of the human message: text, data and text files as text, other files as content
-blocks of LangChain. What goes back to the caller beside the answer's text:
+blocks of LangChain. Besides the answer's text, the caller gets:
 
 - artifacts, written to the stream writer as {"artifact": {...}} whenever one is ready;
 - the images, audio and files in the content of the last AI message;
-- what stands under the state's key `structured_response`, as create_agent(response_format=...) leaves it there.
+- the state's key `structured_response`, as create_agent(response_format=...) sets it.
 
-Which files callers may send is said in the configuration: `llamon serve --config examples/files_agent.yaml`.
+The configuration says which files callers may send: `llamon serve --config examples/files_agent.yaml`.
 """
 
 import base64
@@ -46,7 +46,7 @@ def look(state: MessagesState) -> dict[str, list[AIMessage]]:
 
 
 def row_of(block: Block) -> Row:
-    """One line of the inventory; an address has no bytes here, as nobody has fetched it."""
+    """One line of the inventory; a URL has no bytes here, as it was not fetched."""
     match block:
         case {"type": "text", "text": str(text)}:
             return {"kind": "text", "bytes": len(text.encode())}
@@ -69,4 +69,4 @@ builder.add_node("look", look)
 builder.add_edge(START, "look")
 
 graph = builder.compile(name="files")
-"""The graph, without a checkpointer: whoever serves it brings one."""
+"""The graph, without a checkpointer: the server brings one."""

@@ -1,7 +1,7 @@
 """A command line agent: it reads a prompt from stdin, counts its words, and answers in JSON lines.
 
-It needs nothing but Python. Each run is a new process, so it knows of a conversation what it is told, or what it has
-written down itself under $LLAMON_SESSION_ID.
+It needs nothing but Python. Each run is a new process, so it knows of a conversation only what is in its prompt, or
+what it has stored itself under $LLAMON_SESSION_ID.
 
     llamon serve --config examples/process_agent.yaml
 """

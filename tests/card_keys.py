@@ -1,4 +1,4 @@
-"""Keys for tests that sign cards, made anew for each session."""
+"""Keys for tests that sign cards, new in each session."""
 
 from functools import cache
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from llamon_agent.inbound.a2a.card import SigningAlgorithm
-from llamon_agent.inbound.a2a.card_signing import SigningKey, read_key
+from llamon_agent.domain.profile import SigningAlgorithm
+from llamon_agent.wire.cards.signing import SigningKey, read_key
 
 _CURVES: dict[str, ec.EllipticCurve] = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
 

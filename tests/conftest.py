@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 from tests.postgres_server import PostgresServer, running_postgres
 
-from llamon_agent.store.postgres_pool import PoolOptions, open_pool
-from llamon_agent.store.postgres_schema import migrate
+from llamon_agent.store.postgres.pool import PoolOptions, open_pool
+from llamon_agent.store.postgres.schema import migrate
 
 # No deadlines: a slow machine is no wrong answer. No database: a failure is a case to write down as a test.
 settings.register_profile("llamon", deadline=None, database=None)

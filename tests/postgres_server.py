@@ -94,7 +94,7 @@ class PostgresServer:
         return name
 
     def empty_database(self, name: str) -> None:
-        """Delete all but the schema and its version, and end who is still connected."""
+        """Delete all but the schema and its version, and end all connections."""
         self.execute(_END_OTHERS, name)
         self.execute(_DELETE_ALL, name)
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 _LINK = re.compile(r"\]\((?P<to>[^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (?P<words>.+)$", re.MULTILINE)
+
+_CELL = re.compile(r"^\| (?P<cell>.+?) \|", re.MULTILINE)
+_MODULE = re.compile(r"`(?P<path>[\w/]+(?:\.py|/))`")
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "src" / "llamon_agent"
 
 
 def links(page: Path) -> list[str]:
@@ -41,3 +48,41 @@ def test_the_history_page_shows_a_program_that_runs() -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert "apple" in done.stdout, done.stderr
+
+
+def section(title: str) -> str:
+    """A section of the architecture's page."""
+    return ARCHITECTURE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def rows(text: str) -> list[str]:
+    """The first cell of each row of a table, without the heading."""
+    return [found["cell"] for found in _CELL.finditer(text)][1:]
+
+
+def test_every_module_on_the_architectures_page_exists() -> None:
+    paths = [found["path"] for found in _MODULE.finditer(ARCHITECTURE)]
+    alone = {"schema.py", "values.py", "codec.py", "jsonrpc/", "src/llamon_agent/"}  # the sentence says where these are
+    assert [path for path in paths if path not in alone and not (PACKAGE / path).exists()] == []
+
+
+@pytest.mark.parametrize("title", ["One message's way in", "One delta's way out"])
+def test_a_way_through_the_code_names_at_most_25_modules(title: str) -> None:
+    assert 10 <= sum(len(_MODULE.findall(cell)) for cell in rows(section(title))) <= 25
+
+
+def test_the_architectures_page_has_the_layers_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    assert [re.findall(r"\w+", cell) for cell in rows(section("Layers"))] == [layer.split(" | ") for layer in layers]
+
+
+def test_the_glossary_is_short_and_each_of_its_words_is_used() -> None:
+    glossary = ROOT / "docs" / "glossary.md"
+    words = [word.strip("`") for cell in rows(glossary.read_text(encoding="utf-8")) for word in cell.split(", ")]
+    used = [page for page in PAGES if page != glossary] + sorted(PACKAGE.rglob("*.py"))
+    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in used).lower()
+    assert len(words) <= 35
+    assert [word for word in words if not re.search(rf"\b{word}s?\b", text)] == []

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ["model", "outbound", "grpc", "postgres"]
+EXTRAS = ["model", "grpc", "postgres"]
 
 _REQUIREMENT = re.compile(r"(?P<name>[a-z0-9-]+)(\[[a-z,]+\])?>=(?P<floor>[0-9.]+)(;.*)?")
 _LOCKED = re.compile(r"^(?P<name>[a-z0-9-]+)==(?P<version>[0-9.]+)", re.MULTILINE)

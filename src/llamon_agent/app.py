@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -16,62 +15,47 @@ from typing import TYPE_CHECKING
 import uvicorn
 from starlette.applications import Starlette
 
-from llamon_agent.config import EdgeConfig, Served
-from llamon_agent.containment import contained_task
+from llamon_agent.config.edge import AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import Introduction
-from llamon_agent.edge import Edge
-from llamon_agent.garbage import looked_for_less_often, settle
-from llamon_agent.inbound.a2a.card_site import GrpcPort
+from llamon_agent.domain.profile import SelfDescription
+from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks
-from llamon_agent.runs.ports import Agent, Limits, PushStore
-from llamon_agent.runs.retention import Housekeeper
+from llamon_agent.runs.housekeeping import Housekeeper
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
-from llamon_agent.server import (
+from llamon_agent.serving.edge import Edge
+from llamon_agent.serving.logs import set_up_logging
+from llamon_agent.serving.process import (
     Server,
-    leaving_threads_behind,
+    contained_task,
+    exiting_despite_threads,
+    freeze_gc,
     listening,
+    new_id,
+    now_ms,
+    rarer_collections,
     reloading_on_hangup,
     stopping_on_signals,
 )
-from llamon_agent.storage import Storage, open_storage
-from llamon_agent.telemetry import set_up_logging
+from llamon_agent.serving.storage import Storage, open_storage
 
 if TYPE_CHECKING:
-    from llamon_agent.inbound.a2a.grpc.server import GrpcServer
+    from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
 
 logger = logging.getLogger(__name__)
 
-_FIXED_MASK = 0xF << 76 | 0x3 << 62
-_FIXED_BITS = 0x7 << 76 | 0x2 << 62
-"""The version and the variant in an id of RFC 9562, version 7."""
-
 Ready = Callable[[int, Mapping[str, str]], None]
-"""Hears the port that is listened to, and which graphs of a langgraph.json are left out, and why."""
-
-
-def now_ms() -> int:
-    """The wall clock. Units: milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
-
-
-def new_id() -> str:
-    """An id that nobody else has and that sorts by time, which keeps the store's indexes compact.
-
-    Source: RFC 9562 §5.7 (version 7).
-    """
-    drawn = int.from_bytes(os.urandom(10))
-    value = now_ms() << 80 | drawn & ~_FIXED_MASK | _FIXED_BITS
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+"""Is given the port, and which graphs of a langgraph.json are left out, and why."""
 
 
 @asynccontextmanager
 async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> AsyncIterator[Edge]:
-    """An edge with everything that it needs, open while the context lasts, and answered by gRPC where that is given.
+    """An edge with everything that it needs, open while the context lasts; it answers gRPC calls where `grpc` is given.
 
     Raises: ConfigError, naming the remedy.
     """
@@ -93,7 +77,7 @@ async def open_edge(config: EdgeConfig, grpc: "GrpcServer | None" = None) -> Asy
         if webhooks is not None:
             await webhooks.catch_up()
         if grpc is not None:
-            await stack.enter_async_context(grpc.serving(edge.door, runs.readiness.is_ready))
+            await stack.enter_async_context(grpc.serving(edge.grpc_target, runs.readiness.is_ready))
         yield edge
 
 
@@ -121,7 +105,7 @@ def serve(
     load: Callable[[], EdgeConfig] | None = None,
     ready: Ready = lambda _port, _left_out: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; SIGHUP serves what `load` gives. Raises: ConfigError."""
+    """Serve until SIGINT or SIGTERM; SIGHUP calls `load` again. Raises: ConfigError."""
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
@@ -129,25 +113,25 @@ def serve(
     try:
         runner.run(_serve(config, load or (lambda: config), ready))
     finally:
-        with leaving_threads_behind():
+        with exiting_despite_threads():
             runner.close()
 
 
 async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
     asyncio.get_running_loop().set_task_factory(contained_task)
-    with listening(config.a2a.host, config.a2a.port) as listener, looked_for_less_often():
+    with listening(config.a2a.host, config.a2a.port) as listener, rarer_collections():
         grpc = _take_grpc_port(config)
         async with open_edge(config, grpc) as edge:
 
             async def reload() -> None:
                 if taken := await edge.reload(load):
                     set_up_logging(taken.logging.level, taken.logging.format)
-                    settle()
-                    edge.once_replaced_have_left(settle)
+                    freeze_gc()
+                    edge.once_replaced_have_left(freeze_gc)
 
-            settle()
+            freeze_gc()
             draining = grpc.draining if grpc else None
-            started = partial(_tell_ready, ready, edge)
+            started = partial(_report_ready, ready, edge)
             seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}
             server = Server(edge, edge.runs, started, draining, **seconds)
             async with reloading_on_hangup(reload, server.stop):
@@ -155,25 +139,25 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
                     await server.serve(sockets=[listener])
 
 
-def _tell_ready(ready: Ready, edge: Edge, port: int) -> None:
+def _report_ready(ready: Ready, edge: Edge, port: int) -> None:
     ready(port, edge.left_out)
 
 
 def _end_commands() -> None:
-    """Commands must not outlive an edge that ends at once."""
-    if "llamon_agent.adapters.process.child" in sys.modules:
-        from llamon_agent.adapters.process.child import kill_all
+    """Kill the agents' commands: they must not outlive an edge that ends at once."""
+    if "llamon_agent.adapters.process.running_command" in sys.modules:
+        from llamon_agent.adapters.process.running_command import kill_all
 
         kill_all()
 
 
 def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
-    """A server for gRPC, which has its port already; None where gRPC is not spoken. Raises: ConfigError."""
+    """A gRPC server that already has its port; None where gRPC is not configured. Raises: ConfigError."""
     wanted = config.a2a.grpc
     if wanted.listen is None:
         return None
     try:
-        from llamon_agent.inbound.a2a.grpc.server import GrpcServer, Tls
+        from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer, Tls
     except ModuleNotFoundError as exc:
         raise ConfigError(
             "a2a.grpc.listen: gRPC needs packages that are not installed: install llamon-agent[grpc]."
@@ -183,12 +167,12 @@ def _take_grpc_port(config: EdgeConfig) -> "GrpcServer | None":
 
 
 def _grpc_port(config: EdgeConfig, grpc: "GrpcServer | None") -> GrpcPort | None:
-    """Where gRPC is spoken, for the cards; its host is the one that callers know the edge by."""
+    """The gRPC port for the cards; its host is the one by which callers know the edge."""
     return None if grpc is None else GrpcPort(port=grpc.port, scheme=config.a2a.grpc.card_scheme)
 
 
 def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> Webhooks | None:
-    """What tells webhooks of tasks, None where none may be registered."""
+    """What notifies webhooks; None where callers may not register any."""
     push = config.a2a.push
     if not push.enabled:
         return None
@@ -197,46 +181,46 @@ def _open_webhooks(config: EdgeConfig, runs: RunService, store: PushStore) -> We
     return Webhooks(runs, store, new_id=new_id, guard=guard, sender=sender, max_per_task=push.max_per_task)
 
 
-async def _open(storage: Storage, served: Served, stack: AsyncExitStack) -> tuple[Agent, Introduction]:
-    """An agent, and what it tells of itself."""
-    agent = await _open_agent(served, storage, stack)
-    if served.target.adapter not in ("langgraph", "model"):
-        return agent, Introduction()
+async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tuple[Agent, SelfDescription]:
+    """Open an agent; with it, how it describes itself."""
+    agent = await _open_agent(spec, storage, stack)
+    if spec.target.adapter not in ("langgraph", "model"):
+        return agent, SelfDescription()
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-    from llamon_agent.adapters.langgraph.introduction import introduce
+    from llamon_agent.adapters.langgraph.load import introduce
 
     assert isinstance(agent, LangGraphAgent)
-    return agent, introduce(agent.graph, served.target.target if served.target.adapter == "langgraph" else None)
+    return agent, introduce(agent.graph, spec.target.target if spec.target.adapter == "langgraph" else None)
 
 
-async def _open_agent(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
-    match served.target.adapter:
+async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
+    match spec.target.adapter:
         case "echo":
-            return _echo(served.target.target)
+            return _echo(spec.target.target)
         case "custom":
-            from llamon_agent.adapters.custom.load import load_custom
+            from llamon_agent.adapters.custom.agent import load_custom
 
-            return await load_custom(served.target.target, prefill_to_lc=prefill_to_lc)
+            return await load_custom(spec.target.target, prefill_to_lc=prefill_to_lc)
         case "process":
-            from llamon_agent.adapters.process.load import load_process
+            from llamon_agent.adapters.process.agent import load_process
 
-            return load_process(served.target.target, **dict(served.process), environ=os.environ)
+            return load_process(spec.target.target, **dict(spec.process), environ=os.environ)
         case "model":
-            return await _open_model(served, storage, stack)
+            return await _open_model(spec, storage, stack)
         case _:
-            return await _open_langgraph(served, storage, stack)
+            return await _open_langgraph(spec, storage, stack)
 
 
-async def _open_langgraph(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
+async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
     from llamon_agent.adapters.langgraph.load import load_graph
     from llamon_agent.adapters.langgraph.state import StateMapping
 
-    options = served.langgraph
+    options = spec.langgraph
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
-    checkpointer = await storage.open_checkpoints(served, stack)
+    checkpointer = await storage.open_checkpoints(spec, stack)
     graph = await load_graph(
-        served.target.target,
+        spec.target.target,
         checkpointer=checkpointer,
         stack=stack,
         mapping=mapping,
@@ -245,7 +229,7 @@ async def _open_langgraph(served: Served, storage: Storage, stack: AsyncExitStac
     return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
 
 
-async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -> Agent:
+async def _open_model(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 
     try:
@@ -255,11 +239,11 @@ async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -
             "The model adapter needs LangChain, which is not installed: install llamon-agent[model]."
         ) from exc
 
-    memory = served.langgraph
-    checkpointer = await storage.open_checkpoints(served, stack)
+    memory = spec.langgraph
+    checkpointer = await storage.open_checkpoints(spec, stack)
     graph = load_model(
-        served.target.target,
-        ModelOptions(**dict(served.model)),
+        spec.target.target,
+        ModelOptions(**dict(spec.model)),
         checkpointer=checkpointer,
         window_size=memory.window_size,
     )
@@ -267,7 +251,7 @@ async def _open_model(served: Served, storage: Storage, stack: AsyncExitStack) -
 
 
 def _echo(target: str) -> Agent:
-    """The echo agent; its target says in how many pieces it answers, one if empty."""
+    """The echo agent; its target is the number of pieces that it answers in, by default one."""
     from llamon_agent.adapters.echo import EchoAgent
 
     if target and not target.isdecimal():

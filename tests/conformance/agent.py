@@ -81,7 +81,7 @@ SCENARIOS: Mapping[str, Script] = {
     "llamon-auth": _saying({"auth": "Sign in at the travel desk."}),
     "llamon-fail": _failed,
 }
-"""messageId prefix -> what is done; those of llamon are for the tests beside this file. A longer prefix wins over a
+"""messageId prefix -> what is done; those of llamon are for the tests next to this file. A longer prefix wins over a
 shorter one.
 """
 

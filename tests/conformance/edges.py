@@ -11,6 +11,6 @@ CONFIGS = Path(__file__).parent / "configs"
 
 @contextmanager
 def serving(config: str, data: Path, *, environment: Mapping[str, str]) -> Iterator[str]:
-    """An edge with one of the configurations beside this file, on a free port of the loopback; gives its address."""
+    """An edge with one of the configurations next to this file, on a free port of the loopback; gives its address."""
     with running_edge("--config", str(CONFIGS / f"{config}.yaml"), data=data, env=dict(environment)) as edge:
         yield edge.url

@@ -1,4 +1,4 @@
-"""The failures that are not ours to mend, each with its reason; held both ways.
+"""The failures that this project cannot fix, each with its reason; checked both ways.
 
 A failure without an explanation here ends `make conformance` with an error, and so does an explanation of a test that
 ran and did not fail.
@@ -42,7 +42,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 
 
 def unexplained(result: Result, known: Iterable[Explanation] = EXPLANATIONS) -> Iterator[str]:
-    """The failures that nobody explained."""
+    """The failures without an explanation."""
     for test in result.failed:
         if not any(explanation.covers(result, test) for explanation in known):
             yield f"{result.run.title}: {test}"

@@ -181,7 +181,7 @@ def _run_tck(laid: Path, address_option: str, run: Run, url: str, report: Path) 
 
 
 def _said(command: list[str | Path], *, cwd: Path) -> str:
-    """What a command said. How it ended does not matter: the report tells more."""
+    """What a command printed. Its exit code does not matter: the report says more."""
     environment = {**os.environ, "NO_COLOR": "1", "GITHUB_STEP_SUMMARY": "", "PYTHONPATH": ""}
     ended = subprocess.run(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

@@ -17,18 +17,18 @@ PAGE = ROOT / "docs" / "conformance.md"
 _HEAD = """\
 # Conformance
 
-Other people's suites, run against `llamon serve` with the agents in [tests/conformance](../tests/conformance/agent.py).
-This page is written by the command that runs them:
+The results of other projects' suites against `llamon serve` with the agents in
+[tests/conformance](../tests/conformance/agent.py). The command that runs them writes this page:
 
 ```sh
 make conformance                              # a2a-testbed, which CI runs too
-make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, of a git checkout with its tags and branches
+make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, a git checkout with tags and branches
 ```
 
-The suite of 0.3 parses gRPC's address as a URL, where 0.3's clients dial `host:port`: it is run with
-`a2a.grpc.card_url: url`. See [configuration](configuration.md#grpc). The official kit at these versions cannot
-be given a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev); our
-own ask for it over every binding.
+The suite of 0.3 parses gRPC's address as a URL, while 0.3's clients dial `host:port`. So it is run with
+`a2a.grpc.card_url: url`; see [configuration](configuration.md#grpc). The official kit at these versions cannot be given
+a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev). Our own tests
+ask for that card over every binding.
 
 | kit | version | suite | transport | passed | failed | skipped | date |
 |---|---|---|---|---|---|---|---|

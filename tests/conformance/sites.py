@@ -1,4 +1,4 @@
-"""An edge in this process, behind a real socket, and hosts that speak one binding of A2A 1.0 to it."""
+"""An edge in this process, at a real socket, and hosts that speak one binding of A2A 1.0 to it."""
 
 import asyncio
 import json
@@ -19,11 +19,11 @@ from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untype
 from grpc_status import rpc_status
 
 from llamon_agent.app import open_edge
-from llamon_agent.config import EdgeConfig
-from llamon_agent.edge import Edge
-from llamon_agent.inbound.a2a.grpc.server import GrpcServer
-from llamon_agent.inbound.a2a.sse import Reader
-from llamon_agent.server import Server
+from llamon_agent.config.edge import EdgeConfig
+from llamon_agent.inbound.a2a.bindings.grpc.server import GrpcServer
+from llamon_agent.serving.edge import Edge
+from llamon_agent.serving.process import Server
+from llamon_agent.wire.sse import Reader
 
 AGENT = f"{Path(__file__).with_name('agent.py')}:scripted"
 

@@ -58,7 +58,7 @@ async def test_every_interface_of_0_3_answers_where_the_card_says(at: Site, toke
 
 @pytest.mark.requirement("1.0/3.1.11-extended-card")
 @pytest.mark.requirement("0.3/7.10-extended-card")
-async def test_the_extended_card_is_for_those_who_signed_in() -> None:
+async def test_the_extended_card_is_for_authenticated_callers() -> None:
     tokens, extended = {"bearer_token": {"alice": "a"}}, {"description": "For those who signed in."}
     async with site(tokens, extended=extended) as at:
         assert (await card_of(at, "1.0"))["capabilities"]["extendedAgentCard"] is True

@@ -1,4 +1,4 @@
-"""The error table: every error of A2A, by both profiles, as each binding tells it."""
+"""The error table: every error of A2A, by both profiles, as each binding writes it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -60,7 +60,7 @@ def test_the_table_holds_every_error_of_the_specification() -> None:
 @pytest.mark.requirement("1.0/5.4-error-codes")
 @pytest.mark.requirement("1.0/10.6-error-info")
 @pytest.mark.parametrize("errors", ["1.0.1", "1.0.0"])
-async def test_each_error_is_told_as_the_profile_says(errors: str) -> None:
+async def test_each_error_has_the_code_of_the_profile(errors: str) -> None:
     async with site({"errors": errors, "push": {"enabled": False}}, input_modes=["text/plain"]) as at:
         for reason, occasion in OCCASIONS.items():
             await _assert_told(at, reason, occasion, errors)

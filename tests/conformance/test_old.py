@@ -1,4 +1,4 @@
-"""What A2A 0.3 demands, over JSON-RPC and HTTP+JSON; gRPC's own tests are beside its rim."""
+"""What A2A 0.3 demands, over JSON-RPC and HTTP+JSON; gRPC's own tests are those of its binding."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.sites import Site, site
 from tests.unit.inbound.a2a.push.receiver import receiving
 
-from llamon_agent.inbound.a2a.sse import Reader
+from llamon_agent.wire.sse import Reader
 
 UNKNOWN = "unknown"
 
@@ -100,7 +100,7 @@ async def test_a_task_that_has_ended_is_followed_to_its_end(old: OldHost) -> Non
 
 
 @pytest.mark.requirement("0.3/7.5-push")
-async def test_webhooks_are_kept_in_the_nested_shape_and_told_bare_tasks(old: OldHost) -> None:
+async def test_webhooks_are_kept_in_the_nested_shape_and_get_bare_tasks(old: OldHost) -> None:
     async with receiving() as receiver:
         task = await old.ask("message/send", said("tck-input-required"))
         params = {"taskId": task["id"], "pushNotificationConfig": {"url": receiver.url, "token": "t-1"}}

@@ -77,7 +77,7 @@ async def test_a_stream_tells_before_the_work_is_done(host: Host) -> None:
 
 
 @pytest.mark.requirement("1.0/3.1.3-get-task")
-async def test_a_task_is_told_as_it_is(host: Host) -> None:
+async def test_a_task_is_returned_as_it_is(host: Host) -> None:
     task = await host.begin("tck-artifact-text")
     assert await host.value("GetTask", id=task["id"]) == task
     assert text_of(task) == "Generated text content"
@@ -201,7 +201,7 @@ async def test_history_is_as_long_as_it_was_asked_for(host: Host, length: dict[s
 
 @pytest.mark.requirement("1.0/3.4.1-context-is-told")
 @pytest.mark.requirement("1.0/3.4.2-task-id")
-async def test_ids_that_we_make_are_told_and_never_the_same(host: Host) -> None:
+async def test_generated_ids_are_returned_and_never_the_same(host: Host) -> None:
     tasks = [await host.begin("tck-complete-task") for _ in range(2)]
     said = (await host.value("SendMessage", **message("tck-message-response")))["message"]
     assert len({task["id"] for task in tasks}) == 2

@@ -1,4 +1,4 @@
-"""Who may ask, in which version, for which capability; and how an error is told."""
+"""Which callers may ask, in which version, for which capability; and what an error says."""
 
 import json
 import logging
@@ -69,7 +69,7 @@ async def test_no_operation_is_for_strangers(
 @pytest.mark.requirement("1.0/3.3.2-nothing-revealed")
 @pytest.mark.requirement("1.0/3.1.4-own-tasks")
 @pytest.mark.requirement("1.0/13.1-scoped")
-async def test_a_task_of_somebody_else_looks_like_none(at: Site, host: Host, strangers_token: str) -> None:
+async def test_another_callers_task_looks_like_none(at: Site, host: Host, strangers_token: str) -> None:
     task = await host.begin("tck-input-required")
     stranger = type(host)(at, token=strangers_token)
     theirs = [outcome(await stranger.call(operation, **params)) for operation, params in about(task["id"])]

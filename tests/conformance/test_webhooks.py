@@ -1,4 +1,4 @@
-"""Webhooks: kept, read, told and forgotten, over each binding of A2A 1.0."""
+"""Webhooks: kept, read, posted to and deleted, over each binding of A2A 1.0."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ async def done(host: Host, task: Any) -> None:
 
 
 def tells(receiver: Receiver, state: str) -> bool:
-    """Whether a webhook was told of a state."""
+    """Whether a state was posted to a webhook."""
     return any(state_of(hook.json["statusUpdate"]) == state for hook in receiver.hooks if "statusUpdate" in hook.json)
 
 
@@ -29,7 +29,7 @@ def tells(receiver: Receiver, state: str) -> bool:
 @pytest.mark.requirement("1.0/4.3.3-webhook-credentials")
 @pytest.mark.requirement("1.0/4.3.3-webhook-payload")
 @pytest.mark.requirement("1.0/4.3.3-webhook-attempt")
-async def test_a_webhook_is_told_with_its_credentials_in_one_of_four_kinds(host: Host) -> None:
+async def test_a_webhook_gets_its_credentials_and_one_of_four_kinds(host: Host) -> None:
     async with receiving() as receiver:
         task, config = await with_a_hook(host, receiver.url, authentication=AUTHENTICATION)
         assert (config["taskId"], config["url"], config["authentication"]) == (
@@ -71,7 +71,7 @@ async def test_all_webhooks_of_a_task_are_listed(host: Host) -> None:
 
 
 @pytest.mark.requirement("1.0/3.1.10-push-delete")
-async def test_a_webhook_that_was_deleted_is_told_no_more_and_is_gone_however_often(host: Host) -> None:
+async def test_a_webhook_that_was_deleted_gets_no_more_and_may_be_deleted_again(host: Host) -> None:
     async with receiving() as deleted, receiving() as stays:
         task, config = await with_a_hook(host, deleted.url)
         await host.value("CreateTaskPushNotificationConfig", taskId=task["id"], url=stays.url)

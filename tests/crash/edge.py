@@ -131,8 +131,8 @@ def _free_port() -> int:
 def _run(config: Path, log: Path, effects: Path, fault: Fault | None, ready: Connection) -> None:
     """The life of the process."""
     from llamon_agent.app import serve
-    from llamon_agent.config_loading import load_config
-    from llamon_agent.telemetry import set_up_logging
+    from llamon_agent.config.load import load_config
+    from llamon_agent.serving.logs import set_up_logging
 
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(out, 1)

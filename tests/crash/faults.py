@@ -11,8 +11,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from llamon_agent.domain.task import Task
-from llamon_agent.store.postgres import PostgresTaskStore
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.store.postgres.store import PostgresTaskStore
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 
 Moment = Literal["before", "after"]
 

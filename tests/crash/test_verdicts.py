@@ -68,7 +68,7 @@ def test_what_cannot_go_on_may_fail_at_once() -> None:
     assert list(judge(told("plain", task(FAILED)), [], deaths=0)) != []
 
 
-def test_an_end_that_is_told_is_the_end() -> None:
+def test_an_end_that_was_sent_is_final() -> None:
     sent = told("steps", task(CANCELED), task(COMPLETED, ANSWER), asked_to_cancel=True)
     assert any("several ways" in wrong for wrong in judge(sent, [], deaths=0))
     sent = told("steps", task(COMPLETED, ANSWER), task(TaskState.TASK_STATE_WORKING, ANSWER))

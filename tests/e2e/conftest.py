@@ -27,7 +27,7 @@ class Edge:
         self.log = log
 
     def await_line(self, text: str, *, after: int = 0) -> None:
-        """Wait until its log holds the text, behind so many bytes."""
+        """Wait until its log holds the text, after so many bytes."""
         assert any(text in seen for seen in _logged(self.process, self.log, after)), self.log.read_text()
 
 

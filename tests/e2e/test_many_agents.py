@@ -1,4 +1,4 @@
-"""Several agents on one edge, as a process: a langgraph.json as it stands, a reload under way, a proxy in front."""
+"""Several agents on one edge, as a process: an unchanged langgraph.json, a reload during a run, a proxy in front."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.e2e.conftest import ROOT, reload, running_edge
 
 from llamon_agent.app import create_app, open_edge
-from llamon_agent.config import EdgeConfig
+from llamon_agent.config.edge import EdgeConfig
 
 GRAPH = '''
 """{doc}"""
@@ -65,7 +65,7 @@ async def says(http: httpx.AsyncClient, path: str, text: str, **more: object) ->
 
 
 async def official_says(http: httpx.AsyncClient, url: str, text: str) -> str:
-    """What the official client hears, which goes by the card at this address and by nothing else."""
+    """What the official client gets, which uses only the card at this address."""
     card = await A2ACardResolver(http, url).get_agent_card()
     async with ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card) as client:
         message = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text=text)])
@@ -198,7 +198,7 @@ async def behind_proxy(**a2a: object) -> AsyncIterator[httpx.AsyncClient]:
         {"public_url": "https://agents.example.com/team/x/"},
     ],
 )
-async def test_behind_a_proxy_with_a_prefix_every_address_leads_back_through_it(a2a: dict[str, object]) -> None:
+async def test_with_a_proxy_and_a_prefix_every_address_leads_back_through_it(a2a: dict[str, object]) -> None:
     base = "https://agents.example.com/team/x"
     async with behind_proxy(**a2a) as http:
         listed = (await http.get(f"{base}/agents")).json()["agents"]

@@ -1,4 +1,4 @@
-"""An edge whose tasks and threads are in a real Postgres: killed, started anew, and two at once."""
+"""An edge whose tasks and threads are in a real Postgres: killed and started again, and two at once."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ async def test_after_a_kill_a_question_is_answered_a_context_remembers_and_all_a
 
 
 async def test_two_edges_on_one_database_know_each_others_tasks(tmp_path: Path, database_url: str) -> None:
-    """Field report 46."""
+    """A load balancer sends a caller to either edge."""
     with (
         running_edge(DEMO, data=tmp_path / "one", env=kept_in(database_url)) as one,
         running_edge(DEMO, data=tmp_path / "other", env=kept_in(database_url)) as other,
@@ -54,7 +54,7 @@ async def test_two_edges_on_one_database_know_each_others_tasks(tmp_path: Path, 
             assert (await first.get_task(GetTaskRequest(id=asked.id))).status == done.status
 
 
-def test_a_database_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_missing_database_is_reported_at_the_start(tmp_path: Path) -> None:
     env = kept_in("postgresql://u:secret@127.0.0.1:1/x")
     with (
         pytest.raises(AssertionError, match=r"data\.postgres: the server cannot be reached: start it") as raised,

@@ -1,4 +1,4 @@
-"""The word counter, a command line behind a real edge, called by the official client in both of its modes."""
+"""The word counter, a command line that a real edge serves, called by the official client in both of its modes."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -39,7 +39,7 @@ def graph(path: Path, imports: str) -> Path:
 
 
 def packed(folder: Path, package: str, word: str) -> Path:
-    """A project with its graph in a file that is called as its package, beside files called as what it needs."""
+    """A project whose graph's file has its package's name, next to files named like packages that it needs."""
     place = folder / "src" / package
     write(place / "__init__.py")
     write(place / "tools.py", f"WORD = {word!r}")
@@ -136,7 +136,7 @@ async def test_graphs_that_cannot_be_served_are_left_out_and_said_so(tmp_path: P
         for name in UNFIT:
             assert f"langgraph.json: {name} is not served: The target" in log
             assert f"  note  {name} is not served: The target" in log
-        assert "by default fit answers, not factory" in log
+        assert "the default agent is fit, not factory" in log
 
 
 def test_a_project_of_which_nothing_can_be_served_does_not_start(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ async def test_what_a_stop_does_not_let_finish_goes_on_at_the_next_start(tmp_pat
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_stop_lets_a_run_finish_and_ends_every_stream(tmp_path: Path, number: signal.Signals) -> None:
-    """Field report 19."""
+    """A rolling update stops an edge while hosts wait for answers."""
     with running_edge(DEMO, "--ephemeral", data=tmp_path / "data") as edge:
         async with connected(edge.url, "1.0") as client, connected(edge.url, "1.0", streaming=False) as blocking:
             asked = await answer(blocking, saying("delete report.txt", context="question"))

@@ -54,7 +54,7 @@ async def task(client: Client, task_id: str) -> Task:
     return await client.get_task(GetTaskRequest(id=task_id))
 
 
-async def test_a_full_disk_is_told_ends_what_runs_and_is_over_without_a_restart(tmp_path: Path) -> None:
+async def test_a_full_disk_is_logged_ends_current_runs_and_needs_no_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running_edge(DEMO, data=data) as edge:
         async with connected(edge.url, "1.0", streaming=False) as client, connected(edge.url, "1.0") as streaming:
@@ -83,7 +83,7 @@ async def test_a_full_disk_is_told_ends_what_runs_and_is_over_without_a_restart(
             again = await answer(client, saying("hello", context="work"))
             assert again.status.state == TaskState.TASK_STATE_COMPLETED
     log = edge.log.read_text()
-    assert log.count(f"the task store {data / 'tasks.sqlite'} cannot be written: the disk refuses") == 1
+    assert log.count(f"the task store {data / 'tasks.sqlite'} cannot be written: the disk fails") == 1
     assert log.count(f"the task store {data / 'tasks.sqlite'} can be written again") == 1
     assert "Traceback" not in log
 

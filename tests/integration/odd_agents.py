@@ -17,7 +17,7 @@ class Kept(TypedDict, total=False):
 
 
 def remember(state: Kept) -> Kept:
-    """Says what it was told before, and what now."""
+    """Repeats its earlier messages and the new one."""
     return {"out": f"{state.get('last', '')}|{state['q']}", "last": state["q"]}
 
 

@@ -1,7 +1,4 @@
-"""A cancel that is told has stopped the work: whatever an agent does to the world, it does before `canceled` or never.
-
-Field report 4.
-"""
+"""A task that is `canceled` has stopped: whatever an agent does to the world, it does before that or never."""
 
 import asyncio
 import os
@@ -16,19 +13,21 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from tests.loop_time import pass_time
 from tests.unit.adapters.process.commands import agent_of, sh
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Agent, Limits, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits, RunRequest, Runtime, Target
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 CANCELED = "canceled"
 
@@ -96,7 +95,7 @@ async def cancel(service: RunService, run: Run) -> Task:
 
 
 def calling(*tools: BaseTool) -> Agent:
-    """A graph that calls these tools at once, and the first of them once more behind that."""
+    """A graph that calls these tools at once, and then the first of them once more."""
 
     async def decide(state: MessagesState) -> dict[str, list[AIMessage]]:
         names = [each.name for each in tools] if isinstance(state["messages"][-1], HumanMessage) else [tools[0].name]
@@ -164,7 +163,7 @@ async def canceled_while_blocked(world: World, agent: Agent) -> list[str]:
     return world.happened
 
 
-async def test_a_tool_in_a_thread_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_tool_in_a_thread_has_ended_before_canceled(world: World) -> None:
     """A thread cannot be stopped. So it is waited for, and what follows it does not happen."""
 
     @tool
@@ -176,7 +175,7 @@ async def test_a_tool_in_a_thread_has_ended_before_canceled_is_told(world: World
     assert await canceled_while_blocked(world, calling(change)) == ["changed", CANCELED]
 
 
-async def test_a_node_in_a_thread_has_ended_before_canceled_is_told_and_the_next_is_not_begun(world: World) -> None:
+async def test_a_node_in_a_thread_has_ended_before_canceled_and_the_next_is_not_begun(world: World) -> None:
     def first(state: MessagesState) -> None:
         world.change_blocking("first")
 
@@ -190,7 +189,7 @@ async def test_a_node_in_a_thread_has_ended_before_canceled_is_told_and_the_next
     assert await canceled_while_blocked(world, agent) == ["first", CANCELED]
 
 
-async def test_a_thread_of_async_code_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_thread_of_async_code_has_ended_before_canceled(world: World) -> None:
     async def work(prompt: str) -> str:
         await asyncio.to_thread(world.change_blocking, "changed")
         return "done"
@@ -199,7 +198,7 @@ async def test_a_thread_of_async_code_has_ended_before_canceled_is_told(world: W
     assert await canceled_while_blocked(world, agent) == ["changed", CANCELED]
 
 
-async def test_a_run_that_takes_too_long_has_ended_before_it_is_told(world: World) -> None:
+async def test_a_thread_has_ended_before_its_run_times_out(world: World) -> None:
     opening: list[asyncio.Task[None]] = []
 
     async def open_later() -> None:
@@ -215,14 +214,15 @@ async def test_a_run_that_takes_too_long_has_ended_before_it_is_told(world: Worl
             raise
         return "done"
 
-    async with serving(CustomAgent(work, prefill_to_lc=plain_prefill), timeout_s=0.2) as service:
+    async with serving(CustomAgent(work, prefill_to_lc=plain_prefill), timeout_s=4) as service:
         run = await begin(service)
         await world.entered.wait()
-        task = await run.settled(5)
+        pass_time(4)
+        task = await run.wait_settled(5)
         assert (task.status.state, world.happened) == (TaskState.FAILED, ["changed"])
 
 
-async def test_a_thread_that_does_not_end_is_left_behind_and_holds_up_nobody(world: World) -> None:
+async def test_a_thread_that_does_not_end_is_abandoned_and_blocks_no_other(world: World) -> None:
     """What it was in the middle of may still happen; the next step does not, and the service ends."""
 
     @tool
@@ -243,7 +243,7 @@ async def test_a_thread_that_does_not_end_is_left_behind_and_holds_up_nobody(wor
     assert world.happened == ["changed"]
 
 
-async def test_a_plain_function_has_ended_before_canceled_is_told(world: World) -> None:
+async def test_a_plain_function_has_ended_before_canceled(world: World) -> None:
     def work(prompt: str) -> str:
         world.change_blocking("changed")
         return "done"
@@ -252,7 +252,7 @@ async def test_a_plain_function_has_ended_before_canceled_is_told(world: World) 
     assert await canceled_while_blocked(world, agent) == ["changed", CANCELED]
 
 
-async def test_a_plain_generator_does_not_go_on_behind_what_it_was_in_the_middle_of(world: World) -> None:
+async def test_a_plain_generator_does_not_go_on_after_its_current_step(world: World) -> None:
     def work(prompt: str) -> Iterator[str]:
         world.change_blocking("changed")
         yield "one"
@@ -277,8 +277,8 @@ async def test_an_async_generator_does_nothing_after_canceled(world: World) -> N
     assert world.happened == []
 
 
-async def test_nobody_of_a_process_group_is_left_to_do_anything_after_canceled(tmp_path: Path) -> None:
-    """Two of the group wait at a pipe before they write. Once nobody holds its other end, nobody ever will."""
+async def test_no_process_of_a_group_does_anything_after_canceled(tmp_path: Path) -> None:
+    """Two of the group wait at a pipe before they write. Once its other end is closed, none of them ever will."""
     pipe, effects = tmp_path / "pipe", tmp_path / "effects"
     os.mkfifo(pipe)
     waiting = os.open(pipe, os.O_RDWR)  # so that the readers are not held up by the opening itself

@@ -67,7 +67,7 @@ async def test_a_message_arrives_the_same_byte_for_byte() -> None:
         "llamon-fail",
     ],
 )
-async def test_a_task_is_told_the_same_wherever_it_was_begun(scenario: str) -> None:
+async def test_a_task_looks_the_same_over_every_transport_wherever_it_began(scenario: str) -> None:
     async with wires() as all_of_them:
         sent = {name: await wire.send_message(sending(scenario)) for name, wire in all_of_them.items()}
         same({name: bare(MessageToDict(answer)) for name, answer in sent.items()})
@@ -109,7 +109,7 @@ async def test_a_direct_message_is_the_same() -> None:
     assert same({name: bare(MessageToDict(answer)) for name, answer in told.items()})
 
 
-async def test_who_follows_a_task_is_told_the_same_as_who_began_it() -> None:
+async def test_a_subscriber_gets_the_same_events_as_the_caller_that_began_the_task() -> None:
     async with wires() as all_of_them:
         task_id = await begin(all_of_them["rest-1.0"], "llamon-hold")
         streams = [wire.subscribe(pb.SubscribeToTaskRequest(id=task_id)) for wire in all_of_them.values()]

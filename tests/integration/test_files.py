@@ -17,19 +17,18 @@ from tests.model_server import answer, model_server
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, plain, streaming
 from tests.unit.inbound.a2a.edges import call, edge, frames_of, response_of, results_of
 
-from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.state import content_of
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt, Question
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.rpc import answer_call
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint
+from llamon_agent.inbound.a2a.media_types import Modes
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Step
+from llamon_agent.testing.scripted import HandClock, Step, counting_ids
 
 ALL_BYTES = bytes(range(256))
 BASE64 = base64.b64encode(ALL_BYTES).decode()
@@ -85,7 +84,7 @@ async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **
 
 
 async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]]) -> list[Any]:
-    """The artifacts of a stream that tells each of them in one event."""
+    """The artifacts of a stream that sends each of them in one event."""
     method = "SendStreamingMessage" if dialect == "1.0" else "message/stream"
     reply = frames_of(await answer_call(endpoint, call(method, params(dialect, parts)), Caller()))
     updates = [event.get("artifactUpdate", event) for event in await results_of(reply)]
@@ -96,7 +95,7 @@ async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[
 async def graph_behind(graph: Graph) -> AsyncIterator[Endpoint]:
     runtimes = {"a": Runtime(Target(name="a", adapter="langgraph", target="t"), agent_of(graph))}
     async with RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
-        yield Endpoint(runs, agent="a", traits=Traits(modes=ANYTHING), wait_s=5)
+        yield Endpoint(runs, agent="a", policy=AgentPolicy(modes=ANYTHING), wait_s=5)
 
 
 def text_part(dialect: str, text: str) -> dict[str, Any]:
@@ -198,7 +197,7 @@ REPORT = Artifact(
 SECOND = Artifact(artifact_id="second", parts=(Text.of("line\nline"),))
 
 
-async def test_artifacts_are_told_as_they_were_made(dialect: str) -> None:
+async def test_artifacts_are_sent_as_they_were_made(dialect: str) -> None:
     script: list[Step] = [ArtifactMade(artifact=REPORT), ArtifactMade(artifact=SECOND), Delta(text="Done."), Complete()]
     expected = [
         {"artifactId": "report", "name": "Report", "description": "What was found.", "parts": PARTS[dialect][1:]},
@@ -213,7 +212,7 @@ async def test_artifacts_are_told_as_they_were_made(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("model", [plain, streaming])
-async def test_an_image_in_a_graphs_answer_is_an_artifact_beside_its_text(dialect: str, model: Any) -> None:
+async def test_an_image_in_a_graphs_answer_is_an_artifact_besides_its_text(dialect: str, model: Any) -> None:
     image = {"name": "a.png", "parts": [PARTS[dialect][1]]}
     text = {"parts": [text_part(dialect, "Here it is.")]}
     async with graph_behind(chat_graph(model(AIMessage(IMAGE)), InMemorySaver())) as endpoint:

@@ -1,4 +1,4 @@
-"""What whoever runs an edge reads of a failed run: which task, which agent, and where in whose code."""
+"""What the log says of a failed run: which task, which agent, and where in which code."""
 
 import io
 import json
@@ -12,12 +12,13 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.runs.ports import Agent, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.service import RunService
+from llamon_agent.serving.logs import set_up_logging
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.telemetry import set_up_logging
 
 
 def break_down(prompt: str) -> str:
@@ -58,7 +59,7 @@ async def test_a_failed_run_is_logged_with_its_cause_and_its_ids(lines: io.Strin
     message = Message(message_id="m", role=Role.USER, parts=(Text.of("hi"),))
     request = RunRequest(owner="o", agent="demo", message=message, prompt="hi", context_id="c")
     async with runs:
-        task = await (await runs.submit_run(request)).settled(5)
+        task = await (await runs.submit_run(request)).wait_settled(5)
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert line["event"] == f"task {task.id}: the run failed: The agent failed. ({PLACE})"
     assert (line["task_id"], line["context_id"], line["agent"]) == (task.id, "c", "demo")

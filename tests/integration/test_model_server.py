@@ -1,4 +1,4 @@
-"""The model adapter against a real server of OpenAI's API, as the run service tells it to callers."""
+"""The model adapter against a real server of OpenAI's API, as callers of the run service see it."""
 
 import asyncio
 import logging
@@ -47,17 +47,17 @@ from llamon_agent.domain.events import StatusUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.runs.ports import RunRequest, Runtime, Target
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 KEY = "sk-0123456789abcdef"
 TOOLS = f"{Path(__file__).parents[2] / 'examples' / 'model_tools.py'}:tools"
 
 
 class Caller:
-    """Somebody who sends messages to the agent, and the server that its model runs on."""
+    """A caller that sends messages to the agent, and the server that its model runs on."""
 
     def __init__(self, server: ModelServer, runs: RunService) -> None:
         self.server = server
@@ -67,7 +67,7 @@ class Caller:
         """Send a message, to be answered with these; the task as it has settled."""
         self.server.replies = list(replies)
         run = await self.runs.submit_run(request(text, past=past, context=context))
-        return await run.settled(20)
+        return await run.wait_settled(20)
 
     def asked(self) -> list[str]:
         """What the model was given last, by role."""
@@ -143,7 +143,7 @@ async def test_a_server_that_cannot_stream_is_not_asked_to(server: ModelServer) 
         assert told(task) == (TaskState.FAILED, "half", TOO_MUCH)
 
 
-async def test_the_model_is_told_what_the_configuration_says(server: ModelServer) -> None:
+async def test_the_model_gets_what_the_configuration_says(server: ModelServer) -> None:
     async with talking(server, system_prompt="Be brief.", temperature=0.5, tools=TOOLS) as caller:
         await caller.say("hi", answer("Hello"))
     assert caller.asked() == ["system: Be brief.", "user: hi"]
@@ -244,7 +244,7 @@ async def test_a_tool_that_needs_approval_asks_first(server: ModelServer, reply:
         (stream_of("data: [DONE]\n\n"), UNREADABLE),
     ],
 )
-async def test_a_failure_is_told_in_our_words(caller: Caller, reply: Reply, public: str) -> None:
+async def test_a_failure_is_reported_with_our_text(caller: Caller, reply: Reply, public: str) -> None:
     task = await caller.say("hi", reply)
     assert told(task) == (TaskState.FAILED, "", public)
     # the conversation goes on
@@ -350,7 +350,7 @@ def told_text(event: Any) -> bool:
 # -- keys
 
 
-async def test_no_key_is_told_or_logged(server: ModelServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_key_is_sent_or_logged(server: ModelServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         async with talking(server, max_retries=1) as caller:
             for reply in (error(401, f"bad key {KEY}"), error(429, f"too many calls with {KEY}", retry_after="0")):

@@ -15,7 +15,7 @@ import pytest
 from tests.postgres_server import PostgresServer
 
 from llamon_agent.app import open_edge
-from llamon_agent.config import EdgeConfig
+from llamon_agent.config.edge import EdgeConfig
 
 GRAPHS = Path(__file__).with_name("odd_agents.py")
 KEYED = {"input_key": "q", "output_key": "out"}

@@ -9,11 +9,12 @@ from tests.unit.adapters.process.commands import agent_of, children, sh
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Agent, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 ENDLESS = "echo begun; sleep 1000 & wait"
 
@@ -54,12 +55,12 @@ def said(task: Task) -> tuple[TaskState, str, str]:
 
 async def test_exit_code_zero_is_completed() -> None:
     async with serving(agent_of("cat")) as service:
-        assert said(await (await begin(service)).settled(5)) == (TaskState.COMPLETED, "hi", "")
+        assert said(await (await begin(service)).wait_settled(5)) == (TaskState.COMPLETED, "hi", "")
 
 
 async def test_another_exit_code_is_failed_with_what_was_said() -> None:
     async with serving(agent_of(sh("echo half; exit 3"))) as service:
-        task = await (await begin(service)).settled(5)
+        task = await (await begin(service)).wait_settled(5)
     assert said(task) == (TaskState.FAILED, "half", "The command ended with code 3.")
     assert task.artifacts[0].metadata == {"incomplete": True}
 
@@ -67,9 +68,9 @@ async def test_another_exit_code_is_failed_with_what_was_said() -> None:
 async def test_a_question_waits_and_is_answered_by_another_process() -> None:
     script = """read -r prompt; test "$prompt" = yes && echo '{"complete": "done"}' || echo '{"interrupt": "sure?"}'"""
     async with serving(agent_of(sh(script), output="jsonl")) as service:
-        asked = await (await begin(service, "delete\n")).settled(5)
+        asked = await (await begin(service, "delete\n")).wait_settled(5)
         assert said(asked) == (TaskState.INPUT_REQUIRED, "", "sure?")
-        answered = await (await begin(service, "yes\n", task_id=asked.id)).settled(5)
+        answered = await (await begin(service, "yes\n", task_id=asked.id)).wait_settled(5)
     assert said(answered) == (TaskState.COMPLETED, "done", "")
 
 
@@ -86,7 +87,7 @@ async def test_a_cancel_ends_the_process_before_it_is_canceled() -> None:
 async def test_a_timeout_ends_the_process_and_says_so() -> None:
     before = children()
     async with serving(agent_of(sh(ENDLESS)), timeout_s=0.2) as service:
-        task = await (await begin(service)).settled(5)
+        task = await (await begin(service)).wait_settled(5)
         state, _, reason = said(task)
         assert (state, reason) == (TaskState.FAILED, "The agent did not finish within 0.2 seconds.")
         assert children() == before

@@ -11,9 +11,9 @@ from tests.unit.inbound.a2a.push.test_webhooks import Edge, edge, has_ended, sai
 from tests.unit.runs.serving import ASK, paused
 
 from llamon_agent.domain.events import Complete, Delta
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.rpc import Answer, Responses, answer_call
-from llamon_agent.inbound.a2a.streaming import Frames
 from llamon_agent.testing.scripted import Step
 
 SCRIPT: list[Step] = [Delta(text="Hi"), Complete()]
@@ -25,10 +25,10 @@ async def ask(here: Edge, method: str, params: object) -> Any:
     """What a call is answered with; a stream is read to its end."""
     endpoint = Endpoint(here.runs, agent="demo", webhooks=here.hooks)
     reply = await answer_call(endpoint, call(method, params), Caller())
-    if isinstance(reply, Responses):
+    if isinstance(reply, RpcStream):
         await Frames(reply.stream, reply.envelope, ping_s=15).deliver(lambda _: asyncio.sleep(0))
         return None
-    assert isinstance(reply, Answer)
+    assert isinstance(reply, RpcResponse)
     response = json.loads(reply.body)
     return response.get("result", response)
 
@@ -54,7 +54,7 @@ async def states_of(version: str, receiver: Receiver) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["waiting", "at once", "streamed"])
 @pytest.mark.parametrize("version", [OLD, NEW])
-async def test_a_webhook_that_comes_with_a_message_is_told_whatever_the_mode(version: str, mode: str) -> None:
+async def test_a_webhook_that_comes_with_a_message_gets_its_events_in_every_mode(version: str, mode: str) -> None:
     async with receiving() as receiver, edge(SCRIPT) as here:
         scheme = {"schemes": ["Bearer"]} if version == OLD else {"scheme": "Bearer"}
         authentication = {**scheme, "credentials": "s3"}

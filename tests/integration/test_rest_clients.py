@@ -30,10 +30,9 @@ from starlette.routing import Router
 from tests.unit.inbound.a2a.edges import Edge, edge
 
 from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.inbound.a2a.admission import Admission
-from llamon_agent.inbound.a2a.auth import Auth
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.rest import rest_routes
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
+from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.testing.scripted import Gate, Step
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]

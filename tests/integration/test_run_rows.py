@@ -13,18 +13,17 @@ import msgspec
 import pytest
 from tests.unit.inbound.a2a.edges import call, frames_of, response_of, results_of
 
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.events import ArtifactMade, Cancelled, Complete, Delta, Error, NodeLost, RunEvent
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.rpc import answer_call
 from llamon_agent.runs.decisions import NODE_LOST
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 CONFIG = """
 a2a:
@@ -64,8 +63,8 @@ class Edge(msgspec.Struct):
 async def edge(folder: Path, *scripts: Sequence[Step], timeout_s: float | None = None) -> AsyncIterator[Edge]:
     file = folder / "edge.yaml"
     file.write_text(CONFIG)
-    (served,) = load_config(file, {}).served()
-    target = served.target if timeout_s is None else msgspec.structs.replace(served.target, timeout_s=timeout_s)
+    (spec,) = load_config(file, {}).agent_specs()
+    target = spec.target if timeout_s is None else msgspec.structs.replace(spec.target, timeout_s=timeout_s)
     agent = ScriptedAgent(*scripts)
     runtimes = {target.name: Runtime(target, agent)}
     async with asyncio.timeout(5):
@@ -158,7 +157,7 @@ async def test_delta_events_accumulate_in_one_text_artifact(tmp_path: Path) -> N
     assert "".join(update["artifact"]["parts"][0]["text"] for update in updates) == "Hello there"
 
 
-async def test_artifact_events_stay_beside_the_text(tmp_path: Path) -> None:
+async def test_artifact_events_do_not_replace_the_text(tmp_path: Path) -> None:
     made = ArtifactMade(artifact=Artifact(artifact_id="a", name="notes", parts=(Text.of("noted"),)))
     async with edge(tmp_path, [Delta(text="Hi"), made, Delta(text="!"), Complete()]) as it:
         assert text_of(await it.call("message/send", old())) == [["Hi!"], ["noted"]]

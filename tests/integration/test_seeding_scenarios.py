@@ -1,7 +1,7 @@
 """History seeding from the wire to the model: a real graph, a real checkpointer, and what the model was really given.
 
 Each scenario is a conversation as a host has it: what it sends, and which messages the model must then see. Both
-checkpointers and both dialects must agree. See docs/history.md; field reports 1, 3, 8, 29.
+checkpointers and both dialects must agree. See docs/history.md.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.langgraph.checkpoints import CheckpointKind, open_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import CheckpointKind, open_checkpoints
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, answer_call
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
-from llamon_agent.inbound.a2a.rpc import Answer, answer_call
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 
 class Host:
@@ -67,7 +67,7 @@ class Host:
         method = "message/send" if self.dialect == "0.3" else "SendMessage"
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         reply = await answer_call(self.endpoint, body.encode(), Caller())
-        assert isinstance(reply, Answer)
+        assert isinstance(reply, RpcResponse)
         result = json.loads(reply.body)["result"]
         found: dict[str, Any] = result if self.dialect == "0.3" else result["task"]
         return found
@@ -78,7 +78,7 @@ def spoken(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def builder(host: Host) -> StateGraph[MessagesState]:
-    """A graph whose model notes what it is given; told to delete, it asks first."""
+    """A graph whose model notes what it is given; before it deletes, it asks."""
 
     async def model(state: MessagesState) -> dict[str, list[BaseMessage]]:
         host.seen.append(spoken(state["messages"]))
@@ -120,7 +120,7 @@ async def host(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> 
 
 
 class Send(msgspec.Struct, frozen=True):
-    """One message of a scenario, what the model then sees, and what the task tells of the history."""
+    """One message of a scenario, what the model then sees, and what the task says of the history."""
 
     text: str
     context: str | None
@@ -200,7 +200,7 @@ async def test_two_first_turns_at_once_seed_once_and_lose_no_turn(host: Host) ->
 
 
 async def test_a_trailing_copy_of_the_message_is_not_seeded(host: Host) -> None:
-    """Field report 3: some hosts have written the current message into their history already."""
+    """Some hosts have written the current message into their history already."""
     await host.say("q2", context="c1", history=["user: q1", "user: q2"])
     assert host.seen[-1] == ["user: q1", "user: q2"]
 

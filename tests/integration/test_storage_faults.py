@@ -1,5 +1,5 @@
 """Real faults of what tasks and threads are kept in, under runs that go on: what callers get, what the log says, that
-tasks end honestly, and that nothing has to be restarted where that can be. Field reports 20 and 38.
+tasks end honestly, and that nothing has to be restarted where that can be.
 
 What needs a process of its own is in `tests/e2e/test_storage_faults.py`.
 """
@@ -23,15 +23,18 @@ from tests.unit.adapters.langgraph.scripted import node_graph
 from tests.unit.runs.serving import request, status_text
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.app import new_id, now_ms
-from llamon_agent.config import A2aConfig, EdgeConfig
-from llamon_agent.config_data import DataConfig, PostgresConfig
+from llamon_agent.config.data import DataConfig, PostgresConfig
+from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.errors import BackendError, ConfigError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
-from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Limits, Runtime, Store, Target, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
+from llamon_agent.runs.ports.store import Store
+from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
-from llamon_agent.storage import Storage, open_storage
+from llamon_agent.serving.process import new_id, now_ms
+from llamon_agent.serving.storage import Storage, open_storage
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 Log = pytest.LogCaptureFixture
@@ -77,7 +80,7 @@ async def serving(
 
 
 class Remembers:
-    """A graph that keeps its threads in the storage, says how many messages it has heard, and may be held."""
+    """A graph that keeps its threads in the storage, says how many messages are in it, and may be held."""
 
     def __init__(self) -> None:
         self.holds = False
@@ -86,7 +89,7 @@ class Remembers:
     async def opened(self, storage: Storage, data: DataConfig, stack: AsyncExitStack) -> LangGraphAgent:
         a2a = A2aConfig(adapter="langgraph", target="some:graph")
         config = EdgeConfig.model_validate({"a2a": a2a, "agents": {"demo": {}}, "data": data})
-        saver = await storage.open_checkpoints(config.served()[0], stack)
+        saver = await storage.open_checkpoints(config.agent_specs()[0], stack)
         return LangGraphAgent(node_graph(self._node, saver))
 
     async def _node(self, state: MessagesState) -> dict[str, list[AIMessage]]:
@@ -96,7 +99,16 @@ class Remembers:
 
 
 async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
-    return await (await service.submit_run(request(text, **names))).settled(10)
+    return await (await service.submit_run(request(text, **names))).wait_settled(10)
+
+
+async def shown(service: RunService, run: Run, text: str) -> None:
+    """Wait until readers of the task have been given this much of its answer."""
+    following = run.follow()
+    async for _ in following:
+        if answer_text((await service.get(*MINE, run.task.id)).artifacts) == text:
+            break
+    following.close()
 
 
 def told(task: Task) -> tuple[TaskState, str]:
@@ -167,7 +179,7 @@ async def test_a_task_file_that_is_not_in_its_place_takes_nothing_that_a_restart
             assert raised.value.public == BackendError.public
         gate.open()
         with pytest.raises(BackendError):
-            await run.settled(5)
+            await run.wait_settled(5)
         assert await service.get(*MINE, asked.id) == asked
     assert [line for line in errors(caplog) if line.startswith("the task store")] == [
         f"the task store {tasks} cannot be written: it was deleted, moved or replaced; put it back, or restart"
@@ -191,13 +203,13 @@ async def test_a_folder_that_was_moved_back_is_used_again_and_what_ran_has_its_a
                 await tried.wait()
             with logged("could not be written") as failed, caplog.at_level("DEBUG", "llamon_agent.store"):
                 await failed.wait()  # it was tried again
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         assert answer_text((await ask(service)).artifacts) == "y"
     assert caplog.text.count("cannot be written") == caplog.text.count("can be written again") == 1
     assert caplog.text.count("its end is tried again") == 1
 
 
-async def test_a_damaged_task_file_is_told_once_and_refused_at_the_next_start(
+async def test_a_damaged_task_file_is_logged_once_and_refused_at_the_next_start(
     folder: Path, tasks: Path, caplog: Log
 ) -> None:
     gate = Gate()
@@ -205,16 +217,16 @@ async def test_a_damaged_task_file_is_told_once_and_refused_at_the_next_start(
     async with serving(folder, agent, PATIENT) as service:
         asked = await ask(service)
         run = await service.submit_run(request())
-        await gate.reached()
+        await shown(service, run, "so far")
         spoil(tasks)
         for call in (service.get(*MINE, asked.id), service.submit_run(request()), service.submit_run(request())):
             with pytest.raises(BackendError) as raised:
                 await call
             assert raised.value.public == BackendError.public
-        assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so"
+        assert answer_text((await service.get(*MINE, run.task.id)).artifacts) == "so far"
         gate.open()
         with pytest.raises(BackendError):
-            await run.settled(5)
+            await run.wait_settled(5)
     lines = [line for line in errors(caplog) if line.startswith("the task store")]
     assert sorted(lines) == [
         f"the task store {tasks} cannot be {what}: it is damaged, or not what it should be; "
@@ -254,7 +266,7 @@ async def test_another_program_that_holds_the_tasks_is_named_and_awaited(
             with pytest.raises(BackendError):
                 await ask(service)
             assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         assert answer_text((await ask(service)).artifacts) == "y"
     assert errors(caplog) == [f"the task store {tasks} cannot be written: another program holds it; end that program"]
 
@@ -272,7 +284,7 @@ async def test_threads_that_are_away_end_their_runs_honestly_and_nothing_else(
         happens(threads)
         remembers.gate.open()
         remembers.holds = False
-        for task in (await run.settled(10), await ask(service, context="c1")):
+        for task in (await run.wait_settled(10), await ask(service, context="c1")):
             assert told(task) == (TaskState.FAILED, BackendError.public)
             assert await service.get(*MINE, task.id) == task
     lines = errors(caplog)
@@ -305,7 +317,7 @@ async def test_what_no_record_was_possible_of_is_not_working_after_a_restart(fol
         with away(tasks):
             gate.open()
             with pytest.raises(BackendError):
-                await run.settled(5)
+                await run.wait_settled(5)
             await lived.aclose()
     async with serving(folder, ScriptedAgent()) as service:
         assert (await service.get(*MINE, run.task.id)).status.state is TaskState.FAILED
@@ -359,7 +371,7 @@ def refuse_writes(postgres: PostgresServer, url: str, *, on: bool) -> None:
     )
 
 
-async def test_a_database_that_takes_no_writes_is_told_once_and_used_again(
+async def test_a_database_that_takes_no_writes_is_logged_once_and_used_again(
     postgres: PostgresServer, own_store_url: str, caplog: Log
 ) -> None:
     gate = Gate()
@@ -375,7 +387,7 @@ async def test_a_database_that_takes_no_writes_is_told_once_and_used_again(
         gate.open()
         assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
         refuse_writes(postgres, own_store_url, on=False)
-        assert answer_text((await run.settled(10)).artifacts) == "x"
+        assert answer_text((await run.wait_settled(10)).artifacts) == "x"
         while True:
             try:
                 assert answer_text((await ask(service)).artifacts) == "y"
@@ -423,10 +435,10 @@ async def renewed(store: Store, *, works: bool) -> None:
             return
 
 
-async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_who_comes(
+async def test_runs_wait_for_a_database_that_restarts_and_new_calls_find_it(
     postgres: PostgresServer, own_store_url: str, caplog: Log
 ) -> None:
-    """Field report 20: tasks and threads, both at once."""
+    """Tasks and threads, both at once."""
     remembers = Remembers()
     async with serving(in_postgres(own_store_url), remembers) as service:
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 1"
@@ -441,17 +453,17 @@ async def test_a_database_that_restarts_is_waited_for_by_what_runs_and_found_by_
             remembers.gate.open()
         finally:
             postgres.start()
-        assert answer_text((await run.settled(20)).artifacts) == "heard 1"
+        assert answer_text((await run.wait_settled(20)).artifacts) == "heard 1"
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
     lines = errors(caplog)
     assert 1 <= len(lines) <= 2  # one for reads, one for writes
-    assert all("it is not reached; start it" in line for line in lines)
+    assert all("it cannot be reached; start it" in line for line in lines)
 
 
 async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly(
     postgres: PostgresServer, own_store_url: str
 ) -> None:
-    """Field report 20: never silently completed."""
+    """The run must not end as completed."""
     remembers = Remembers()
     remembers.holds = True
     async with serving(in_postgres(own_store_url), remembers) as service:
@@ -462,7 +474,7 @@ async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly
             remembers.gate.open()
             await tried.wait()
         refuse_writes(postgres, own_store_url, on=False)
-        assert told(await run.settled(20)) == (TaskState.FAILED, BackendError.public)
+        assert told(await run.wait_settled(20)) == (TaskState.FAILED, BackendError.public)
 
 
 async def test_50_calls_that_are_canceled_while_they_wait_for_a_connection_leave_the_pool_full(

@@ -1,4 +1,4 @@
-"""An edge without a token refuses what a stranger's web page can send, by every transport, and serves all others."""
+"""An edge without a token refuses web pages of other origins over every transport, and serves all other callers."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -8,11 +8,11 @@ import grpc
 import httpx2
 import pytest
 from a2a.types import a2a_pb2 as new
+from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, OLD, details_of, old_saying, refusal, saying
 from tests.unit.inbound.a2a.edges import call, message_03
-from tests.unit.inbound.a2a.grpc.calling import NEW, OLD, details_of, old_saying, refusal, saying
 
 from llamon_agent.app import _take_grpc_port, open_edge
-from llamon_agent.config import EdgeConfig
+from llamon_agent.config.edge import EdgeConfig
 
 REBOUND = {"host": "evil.test:8000", "sec-fetch-site": "same-origin", "origin": "http://evil.test:8000"}
 STRANGERS: list[Mapping[str, str]] = [
@@ -188,7 +188,7 @@ async def grpc_channel(**a2a: Any) -> AsyncIterator[grpc.aio.Channel]:
         (NEW + "ListTasks", b""),
     ],
 )
-async def test_a_page_behind_a_proxy_that_translates_to_grpc_is_refused(
+async def test_a_page_that_calls_through_a_grpc_web_proxy_is_refused(
     headers: Mapping[str, str], rpc: str, request_bytes: bytes
 ) -> None:
     metadata = tuple(headers.items())

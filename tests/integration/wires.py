@@ -1,4 +1,4 @@
-"""Everything by which an agent is reached, each as a transport of the official client's, and what they tell compared.
+"""Every way to reach an agent, each as a transport of the official client, and a comparison of their answers.
 
 Six of them are the official client's own, and all take and give 1.0's messages. The seventh sends 0.3's HTTP+JSON in
 the spelling of its JSON schema, as that client does not.
@@ -34,7 +34,7 @@ IDS = frozenset({"id", "taskId", "contextId", "messageId", "artifactId", "timest
 
 
 class SchemaRestTransport(CompatRestTransport):
-    """0.3's HTTP+JSON whose bodies are of the JSON schema; only sends have two spellings that answers tell apart."""
+    """0.3's HTTP+JSON whose bodies are of the JSON schema; only sends have two spellings, as have their answers."""
 
     async def send_message(
         self, request: pb.SendMessageRequest, *, context: ClientCallContext | None = None
@@ -106,7 +106,7 @@ async def outcome(asking: Any) -> Any:
 
 
 def same(told: Mapping[str, Any]) -> Any:
-    """What all of them told, which must be one thing."""
+    """What all of them returned, which must be the same."""
     first = next(iter(told.values()))
     assert told == dict.fromkeys(told, first)
     return first

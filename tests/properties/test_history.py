@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from llamon_agent.inbound.a2a.history import convert_a2a_history_to_lc
-from llamon_agent.inbound.a2a.history.reading import drop_current, read_history
+from llamon_agent.inbound.a2a.history.converter import drop_current, read_history
 
 words = st.text(max_size=5)
 parts = st.one_of(

@@ -29,7 +29,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Interrupt, Rejected, Reply, RunEvent, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 
 ARTIFACT = {"artifact": {"name": "chart", "parts": [{"text": "x"}]}}
 PAST = history("my name is Ann", "hello Ann")
@@ -225,21 +225,21 @@ async def goes_on(adapter: str) -> bool:
     with closing(sqlite3.connect(":memory:")) as connection:
         if isinstance(agent, LangGraphAgent):
             agent.graph.checkpointer = SqliteSaver(connection)
-        return agent.recovers
+        return agent.survives_restart
 
 
 PROBES: dict[str, Callable[[str], Awaitable[bool]]] = {
     "the host's history is seeded": is_seeded,
-    "the answer is told while it grows": is_streamed,
+    "the answer is streamed while it grows": is_streamed,
     "it can ask the caller": asks,
-    "it can ask for a sign-in": asks_for_a_sign_in,
+    "it can ask the caller to sign in": asks_for_a_sign_in,
     "it can answer without a task": replies,
     "it can reject a task": rejects,
     "it can make artifacts": makes_artifacts,
     "it can take files": takes_files,
     "a cancel stops the work": stops,
     "it knows its threads after a restart": remembers,
-    "a run that a crash or a stop cut off goes on": goes_on,
+    "a run goes on after a crash or a stop": goes_on,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.unit.runs.serving import ask, request, serving, status_text
 
 from llamon_agent.adapters.custom.agent import CustomAgent
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState, answer_text
 

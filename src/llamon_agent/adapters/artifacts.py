@@ -1,4 +1,4 @@
-"""The words in which an agent makes an artifact, or a reply of parts, whichever adapter drives it.
+"""The form in which an agent makes an artifact, or a reply of parts; it is the same for every adapter.
 
     {"artifact": {"name": "report", "description": "...", "metadata": {...}, "parts": [
         {"text": "..."},
@@ -6,11 +6,11 @@
         {"bytes": <bytes, or base64>, "media_type": "image/png", "filename": "chart.png"},
         {"url": "https://...", "media_type": "application/pdf"}]}}
 
-Each part has exactly one of text, data, bytes and url; media_type, filename and metadata may stand beside any of them.
-Base64 may be standard or URL-safe, padded or not.
+Each part has exactly one of text, data, bytes and url, and may have media_type, filename and metadata. Base64 may be
+standard or URL-safe, padded or not.
 
-With an `id` of the agent's own an artifact can be replaced, by another one of that id, or come in pieces: `append` puts
-the parts behind those that it has, and `last`, true unless said otherwise, that nothing follows.
+With an `id` of the agent's own an artifact can be replaced, by another one of that id, or come in pieces: `append` adds
+the parts after those that it has; `last`, true by default, says that nothing follows.
 
     {"artifact": {"id": "log", "name": "log", "parts": [{"text": "one "}], "last": False}}
     {"artifact": {"id": "log", "parts": [{"text": "two"}], "append": True}}
@@ -18,13 +18,13 @@ the parts behind those that it has, and `last`, true unless said otherwise, that
 A reply has `parts` and maybe `metadata`.
 """
 
-import binascii
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from llamon_agent.domain.encoding import read_base64
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Reply
 from llamon_agent.domain.message import Data, Metadata, Part, Raw, Text, Url
@@ -35,7 +35,6 @@ K = TypeVar("K")
 
 _KINDS = ("text", "data", "raw", "url")
 
-_STANDARD = str.maketrans("-_", "+/")
 
 _PATH = re.compile(r"`\$\.?([^`]*)`$")
 
@@ -66,9 +65,9 @@ class _Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_artifact(value: object, *, new_id: str) -> ArtifactMade:
-    """The artifact, or the piece of one, in what stands under the key `artifact`.
+    """The artifact, or the piece of one, of the value under the key `artifact`.
 
-    Raises: AgentError that says what is wrong with it.
+    Raises: AgentError, which says what is wrong with it.
     """
     made = _read(value, _Artifact, "an artifact")
     if made.id is None and (made.append or not made.last):
@@ -84,16 +83,16 @@ def read_artifact(value: object, *, new_id: str) -> ArtifactMade:
 
 
 def read_reply(value: object) -> Reply:
-    """The reply in what stands under the key `reply`, where it is no text.
+    """The reply of the value under the key `reply`, where it is not text.
 
-    Raises: AgentError that says what is wrong with it.
+    Raises: AgentError, which says what is wrong with it.
     """
     made = _read(value, _Reply, "a reply")
     return sendable(Reply(parts=_parts(made.parts, "a reply"), metadata=json_of(made.metadata)), "a reply")
 
 
 def artifact_made(artifact: Artifact) -> ArtifactMade:
-    """The event of an artifact that a store and a wire can carry. Raises: AgentError: see `sendable`."""
+    """The event of an artifact. Raises: AgentError: it cannot be stored or sent; see `sendable`."""
     return sendable(ArtifactMade(artifact=artifact), "an artifact")
 
 
@@ -132,13 +131,12 @@ def _part(part: _Part, problem: str) -> Part:
 
 
 def _bytes(value: object, problem: str) -> bytes:
-    """A file's bytes, however they are given. Raises: AgentError."""
+    """A file's bytes, which may be given as base64. Raises: AgentError."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if not isinstance(value, str):
         raise AgentError(problem)
-    text = value.translate(_STANDARD)
     try:
-        return binascii.a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+        return read_base64(value)
     except ValueError as exc:
         raise AgentError(problem) from exc

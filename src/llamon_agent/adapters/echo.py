@@ -1,21 +1,21 @@
-"""An agent that says what it was told: for smoke tests and benchmarks."""
+"""An agent that answers with the prompt: for smoke tests and benchmarks."""
 
 from collections.abc import AsyncGenerator
 
 from llamon_agent.domain.events import NOT_SUPPORTED, AgentEvent, Complete, Delta, SeedOutcome, Started
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 
 class EchoAgent:
-    """Answers each prompt with itself, in `chunks` deltas of about one size, or in as many as it has characters."""
+    """Answers with the prompt, in `chunks` deltas of about one size, or in as many as the prompt has characters."""
 
-    recovers = False
+    survives_restart = False
 
     def __init__(self, chunks: int = 1) -> None:
         self._chunks = chunks
 
     async def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
-        """Say the prompt again. See runs.ports.Agent."""
+        """See runs.ports.Agent."""
         received, prompt = turn.history_received, turn.prompt
         yield Started(history=SeedOutcome(seeded=0, skipped=received, reason=NOT_SUPPORTED) if received else None)
         chunks = min(self._chunks, len(prompt))
@@ -23,8 +23,8 @@ class EchoAgent:
             yield Delta(text=prompt[number * len(prompt) // chunks : (number + 1) * len(prompt) // chunks])
         yield Complete()
 
-    async def abandon(self, thread_id: str) -> None:
-        """It never pauses, and leaves nothing behind."""
+    async def close_turn(self, thread_id: str) -> None:
+        """It never pauses, so there is nothing to close."""
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """It remembers nothing."""

@@ -6,11 +6,13 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from llamon_agent.cli.address import Card, read_card
-from llamon_agent.cli.client import fetch_card
 from llamon_agent.cli.exits import Exit, Usage
 from llamon_agent.cli.options import AsJson, Switch, Token
 from llamon_agent.cli.screen import Screen, complain, one_line
+from llamon_agent.client.agent_url import AgentUrl
+from llamon_agent.client.card import Card, read_card
+from llamon_agent.client.errors import NotA2A
+from llamon_agent.client.rpc import find_card, open_http
 
 
 def card(
@@ -22,7 +24,7 @@ def card(
     jwks: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show an agent's card, or verify who signed it.
+    """Show an agent's card, or verify its signatures.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def card(
         return asyncio.run(_verify(url, token, jwks, as_json=as_json))
     if jwks:
         raise Usage("--jwks names the keys for --verify; give both")
-    found = asyncio.run(fetch_card(url, token))
+    found = asyncio.run(_fetch(url, token))
     screen = Screen()
     if as_json:
         screen.json(msgspec.json.format(found, indent=-1).decode())
@@ -53,29 +55,40 @@ def card(
 async def _verify(url: str, token: str | None, jwks: str | None, *, as_json: bool) -> Exit:
     from llamon_agent.cli.card_check import check, check_line, is_signed
 
-    found = await fetch_card(url, token)
-    told, checked, screen = read_card(found, url), await check(found, url, jwks), Screen()
+    found = await _fetch(url, token)
+    card, checked, screen = read_card(found, url), await check(found, url, jwks), Screen()
     holds = is_signed(checked)
     if as_json:
         screen.json(msgspec.json.encode({"holds": holds, "signatures": checked}).decode())
     else:
-        screen.line("\n".join([one_line(f"{told.name} {told.version}"), *(f"  {check_line(one)}" for one in checked)]))
+        screen.line(
+            "\n".join([one_line(f"{card.name} {card.version or ''}"), *(f"  {check_line(one)}" for one in checked)])
+        )
     if not holds:
         complain("The card's signatures do not hold." if checked else "The card is not signed.")
     return Exit.OK if holds else Exit.ENDED_BADLY
 
 
+async def _fetch(url: str, token: str | None) -> bytes:
+    """The card as it is served. Raises: ConfigError, RemoteError."""
+    address = AgentUrl(url, takes_calls=True)
+    async with open_http(address, token) as http:
+        found = await find_card(http, address)
+    if found is None:
+        raise NotA2A(detail=f"There is no agent card at {address.origin}{' or '.join(address.card_paths)}")
+    read_card(found, url)
+    return found
+
+
 def card_lines(card: Card) -> list[str]:
     """A card for people."""
-    skills = [f"  {skill.name}: {skill.description}" for skill in card.skills]
-    ways = [f"  {way.protocol_binding} {way.protocol_version}  {way.url}" for way in card.supported_interfaces]
-    if not ways and card.url:
-        ways = [f"  JSONRPC {card.protocol_version or '0.2'}  {card.url}"]
+    skills = [f"  {skill.name or ''}: {skill.description or ''}" for skill in card.skills or ()]
+    ways = [f"  {way.protocol_binding or ''} {way.protocol_version or ''}  {way.url}" for way in card.interfaces]
     return [
-        f"{card.name} {card.version}".rstrip(),
+        f"{card.name} {card.version or ''}".rstrip(),
         *([f"  {card.description}"] if card.description else []),
         *(["Skills", *skills] if skills else []),
         *(["Interfaces", *ways] if ways else []),
-        f"Streaming  {'yes' if card.capabilities.streaming else 'no'}",
+        f"Streaming  {'yes' if card.streams else 'no'}",
         f"Sign-in    {', '.join(card.security_schemes) if card.security_schemes else 'none'}",
     ]

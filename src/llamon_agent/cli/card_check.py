@@ -1,7 +1,7 @@
-"""Whether an agent's card is the one that was signed: gets the keys, and tells what became of each signature.
+"""Whether an agent's card is the one that was signed: gets the keys, and reports the outcome of each signature.
 
 Rule: keys come from where the person says, or else from the origin that the person named. A card that brings its own
-keys from somewhere else proves nothing, as whoever changed the card could name theirs.
+keys from another place proves nothing: a forger of the card could name their own keys.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from llamon_agent.cli.client import fetch_public
-from llamon_agent.cli.exits import NotA2A, Usage
+from llamon_agent.cli.exits import Usage
 from llamon_agent.cli.screen import one_line
-from llamon_agent.inbound.a2a.card_verification import Finding, Signature, Verdict, read_signatures, verify
+from llamon_agent.client.errors import NotA2A
+from llamon_agent.client.rpc import fetch
+from llamon_agent.wire.cards.verification import Finding, Signature, SignatureCheck, read_signatures, verify
 
 Jwk = Mapping[str, Any]
 
@@ -24,15 +25,15 @@ _PORTS = {"http": 80, "https": 443}
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the signatures of one key.
 
-    Shape: told says why they were not checked, empty where they were; open_keys are the keys of the card that they
-           leave open.
+    Shape: reason says why they were not checked, empty if they were, and is `told` in JSON; open_keys are the keys of
+           the card that they do not cover.
     """
 
     kid: str
     alg: str
     jku: str
     finding: Finding
-    told: str = ""
+    reason: str = msgspec.field(default="", name="told")
     open_keys: tuple[str, ...] = ()
 
 
@@ -45,7 +46,7 @@ class _Keys(msgspec.Struct, frozen=True):
 
 
 async def check(card: bytes, url: str, jwks: str | None) -> list[Checked]:
-    """What became of a card's signatures, key by key. Raises: Usage, Unreached, NotA2A."""
+    """What became of a card's signatures, key by key. Raises: Usage, ConfigError, RemoteError."""
     wire = msgspec.json.decode(card, type=dict[str, Any])
     signatures = read_signatures(wire)
     given = await _given(jwks) if jwks else None
@@ -64,44 +65,44 @@ def is_signed(checked: Sequence[Checked]) -> bool:
 
 
 def check_line(checked: Checked) -> str:
-    """One key's signatures, for people. Shape: one line, whatever the card says: its words must not look like ours."""
+    """One key's signatures, for people. Shape: one line, whatever the card says: its text must not look like ours."""
     match checked.finding:
         case Finding.HOLDS if checked.open_keys:
-            told = f"holds, but leaves open {', '.join(checked.open_keys)}"
+            text = f"holds, but leaves open {', '.join(checked.open_keys)}"
         case Finding.HOLDS:
-            told = "holds"
+            text = "holds"
         case Finding.BROKEN:
-            told = "does not hold: this is not the card that was signed, or not the key that signed it"
+            text = "does not hold: this is not the card that was signed, or not the key that signed it"
         case _:
-            told = f"not checked: {checked.told}"
+            text = f"not checked: {checked.reason}"
     key = f"{checked.kid or 'a signature'}{f' ({checked.alg})' if checked.alg else ''}"
-    return f"{one_line(key)}  {one_line(told)}"
+    return f"{one_line(key)}  {one_line(text)}"
 
 
-def _checked(signature: Signature, verdict: Verdict, keys: _Keys) -> Checked:
-    told = ""
+def _checked(signature: Signature, verdict: SignatureCheck, keys: _Keys) -> Checked:
+    reason = ""
     if verdict.finding is Finding.UNREADABLE:
-        told = "it names no key, or no algorithm with a public key"
+        reason = "it names no key, or no algorithm with a public key"
     elif verdict.finding is Finding.UNKNOWN_KEY:
-        told = keys.problem or f"its key is not in {keys.where}"
+        reason = keys.problem or f"its key is not in {keys.where}"
     return Checked(
         kid=signature.kid,
         alg=signature.alg,
         jku=signature.jku,
         finding=verdict.finding,
-        told=told,
-        open_keys=verdict.open_keys,
+        reason=reason,
+        open_keys=verdict.uncovered,
     )
 
 
 def _worst(group: Sequence[Checked]) -> Checked:
-    """What to tell of one key's signatures: a broken one before all, else the one that leaves the least open."""
+    """The signature to report of one key's: a broken one if there is one, else the one that covers the most."""
     return min(group, key=lambda one: (one.finding is not Finding.BROKEN, len(one.open_keys)))
 
 
 async def _given(jwks: str) -> _Keys:
-    """The keys that the person names. Raises: Usage, Unreached."""
-    keys = _read_jwks(await fetch_public(jwks) if jwks.startswith(("http://", "https://")) else _read_file(jwks))
+    """The keys that the person names. Raises: Usage, ConfigError, RemoteError."""
+    keys = _read_jwks(await fetch(jwks) if jwks.startswith(("http://", "https://")) else _read_file(jwks))
     if keys is None:
         raise Usage(f'{jwks} is not a JWK set, such as {{"keys": [...]}}')
     return _Keys(keys, jwks)
@@ -116,14 +117,14 @@ def _read_file(path: str) -> bytes:
 
 
 async def _own(jku: str, url: str) -> _Keys:
-    """The keys that the card names, if they are its own origin's. Raises: Unreached, NotA2A."""
+    """The keys that the card names, if they are its own origin's. Raises: ConfigError, RemoteError."""
     if not jku:
         return _Keys(problem="it does not say where its key is; name the keys with --jwks")
     if _origin(jku) is None or _origin(jku) != _origin(url):
         return _Keys(problem=f"its key is at another origin; if you trust that one, say --jwks {jku}")
-    keys = _read_jwks(await fetch_public(jku))
+    keys = _read_jwks(await fetch(jku))
     if keys is None:
-        raise NotA2A(f"What {jku} answers is not a JWK set")
+        raise NotA2A(detail=f"What {jku} answers is not a JWK set")
     return _Keys(keys, jku)
 
 

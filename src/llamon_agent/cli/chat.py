@@ -8,16 +8,16 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from llamon_agent.cli.client import Client, Told, connect
-from llamon_agent.cli.exits import Exit, NotA2A, Refused, Unreached
-from llamon_agent.cli.hearing import Hearing
+from llamon_agent.cli.conversation import connect_to, follow, show
+from llamon_agent.cli.exits import Exit
+from llamon_agent.cli.failure_text import failure_text
 from llamon_agent.cli.options import Token
-from llamon_agent.cli.outcome import Outcome, outcome_of
 from llamon_agent.cli.questions import Asked, Choice, answer_parts, pick
+from llamon_agent.cli.report import Outcome, new_view, outcome_of
 from llamon_agent.cli.screen import Screen, complain
-from llamon_agent.cli.talk import listen, show, user_message
+from llamon_agent.client.errors import RemoteError
+from llamon_agent.client.rpc import Connection, Reply, new_message
 from llamon_agent.domain.message import Part, Text
-from llamon_agent.inbound.a2a.v10.client_codec import write_send_params
 
 _PROMPT = "you> "
 
@@ -46,8 +46,8 @@ def chat(
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         try:
-            client = runner.run(stack.enter_async_context(connect(url, token)))
-            Chat(runner, client, context_id=context, timeout_s=timeout).talk()
+            agent = runner.run(stack.enter_async_context(connect_to(url, token)))
+            Chat(runner, agent, context_id=context, timeout_s=timeout).talk()
         finally:
             runner.run(stack.aclose())
     return Exit.OK
@@ -56,17 +56,17 @@ def chat(
 class Chat:
     """One conversation: what it is about, and the task that it is at."""
 
-    def __init__(self, runner: asyncio.Runner, client: Client, *, context_id: str | None, timeout_s: float) -> None:
+    def __init__(self, runner: asyncio.Runner, agent: Connection, *, context_id: str | None, timeout_s: float) -> None:
         self._runner = runner
-        self._client = client
+        self._agent = agent
         self._context_id = context_id
         self._timeout_s = timeout_s
         self._screen = Screen()
-        self._hearing = Hearing()
+        self._view = new_view()
 
     def talk(self) -> None:
         """Turn after turn, until the input ends."""
-        name = self._client.card.name if self._client.card else "the agent"
+        name = self._agent.card.name if self._agent.card else "the agent"
         self._screen.note(f"You are talking with {name}. Ctrl-C cancels an answer, Ctrl-D leaves.")
         while (parts := self._next_parts()) is not None:
             self._turn(parts)
@@ -76,7 +76,7 @@ class Chat:
     def _next_parts(self) -> tuple[Part, ...] | None:
         """What the person says: the answers that are asked for, else anything; None to leave."""
         while True:
-            outcome = outcome_of(self._hearing)
+            outcome = outcome_of(self._view)
             try:
                 if outcome.exit is Exit.ASKS:
                     return self._answers(outcome)
@@ -108,47 +108,43 @@ class Chat:
 
     def _turn(self, parts: Sequence[Part]) -> None:
         """Say something and show the answer. What goes wrong ends the turn, not the conversation."""
-        if self._hearing.is_over:
-            self._hearing = Hearing()
-        message = user_message(parts, context_id=self._context_id, task_id=self._hearing.task_id)
-        listening = listen(
-            self._client,
-            write_send_params(message),
-            self._tell,
-            stream=self._client.streams,
-            timeout_s=self._timeout_s,
+        if self._view.is_over:
+            self._view = new_view()
+        message = new_message(parts, context_id=self._context_id, task_id=self._view.task_id)
+        following = follow(
+            self._agent, message, self._show, view=self._view, stream=self._agent.streams, timeout_s=self._timeout_s
         )
         try:
-            self._runner.run(listening)
+            self._runner.run(following)
         except KeyboardInterrupt:
             self._cancel()
-        except (Unreached, Refused, NotA2A) as error:
-            self._fail(error.public)
+        except RemoteError as error:
+            self._fail(failure_text(error))
         else:
             self._close()
 
-    def _tell(self, told: Told) -> None:
-        show(self._screen, self._hearing.hear(told.heard))
-        self._context_id = self._hearing.context_id or self._context_id
+    def _show(self, reply: Reply) -> None:
+        show(self._screen, self._view.apply(reply.event))
+        self._context_id = self._view.context_id or self._context_id
 
     def _close(self) -> None:
         self._screen.end()
-        outcome = outcome_of(self._hearing)
+        outcome = outcome_of(self._view)
         if outcome.error:
             self._fail(outcome.error)
 
     def _cancel(self) -> None:
         """The person does not want the answer any more. Raises: KeyboardInterrupt, on a second Ctrl-C."""
-        task_id = self._hearing.task_id
+        task_id = self._view.task_id
         self._screen.end()
-        self._hearing = Hearing()
+        self._view = new_view()
         if task_id is None:
             self._screen.note("\nstopped listening")
             return
         try:
-            self._runner.run(self._client.cancel(task_id))
-        except (Unreached, Refused, NotA2A) as error:
-            complain(error.public)
+            self._runner.run(self._agent.cancel(task_id))
+        except RemoteError as error:
+            complain(failure_text(error))
         else:
             self._screen.note("\ncanceled")
 
@@ -156,8 +152,8 @@ class Chat:
         """Say it. A question that still waits is asked again; any other task is left, and the next line begins anew."""
         self._screen.end()
         complain(text)
-        if outcome_of(self._hearing).exit is not Exit.ASKS:
-            self._hearing = Hearing()
+        if outcome_of(self._view).exit is not Exit.ASKS:
+            self._view = new_view()
 
 
 def _offer(asked: Asked) -> str:

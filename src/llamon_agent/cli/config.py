@@ -1,4 +1,4 @@
-"""`llamon config`: look at a configuration without serving it."""
+"""`llamon config`: check a configuration without serving it."""
 
 import asyncio
 import json
@@ -10,13 +10,13 @@ from pathlib import Path
 from cyclopts import App
 
 from llamon_agent.cli.exits import Exit, Usage
-from llamon_agent.cli.options import AsJson
+from llamon_agent.cli.options import AsJson, default_file
 from llamon_agent.cli.screen import complain
-from llamon_agent.cli.serve import default_file, listing, no_default_file
-from llamon_agent.config import EdgeConfig
-from llamon_agent.config_loading import load_config, write_schema
+from llamon_agent.cli.serve import listing, no_default_file
+from llamon_agent.config.edge import EdgeConfig
+from llamon_agent.config.langgraph_json import is_project
+from llamon_agent.config.load import load_config, write_schema
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.langgraph_json import is_project
 
 app = App(name="config", help="Check a configuration, or print its schema.", help_format="plaintext")
 

@@ -1,4 +1,4 @@
-"""`llamon db`: the database, or the file, in which an edge keeps its tasks."""
+"""`llamon db`: the database or file in which an edge keeps its tasks."""
 
 import asyncio
 
@@ -6,20 +6,19 @@ import msgspec
 from cyclopts import App
 
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.options import AsJson
+from llamon_agent.cli.options import AsJson, StoreOptions
 from llamon_agent.cli.screen import Screen, complain
-from llamon_agent.cli.stored import Place
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.inspection import StoreFacts
-from llamon_agent.storage import inspect_storage
+from llamon_agent.serving.storage import inspect_storage
 
 app = App(name="db", help="Look after the database of an edge.", help_format="plaintext")
 
-_HERE = Place()
+_STORE = StoreOptions()
 
 
 @app.command
-def status(*, place: Place = _HERE, as_json: AsJson = False) -> int:
+def status(*, store: StoreOptions = _STORE, as_json: AsJson = False) -> int:
     """Show where the tasks are, whether their schema is this version's, and how many there are.
 
     Parameters
@@ -27,7 +26,7 @@ def status(*, place: Place = _HERE, as_json: AsJson = False) -> int:
     as_json
         Print it as JSON.
     """
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         facts = stored.facts()
     if as_json:
         Screen().json(msgspec.json.encode({**msgspec.structs.asdict(facts), "pending": facts.pending}).decode())
@@ -40,11 +39,11 @@ def status(*, place: Place = _HERE, as_json: AsJson = False) -> int:
 
 
 @app.command
-def migrate(*, place: Place = _HERE) -> int:
+def migrate(*, store: StoreOptions = _STORE) -> int:
     """Bring the schema to this version, as `llamon serve` does at its start."""
-    from llamon_agent.cli.upkeep import migrate_stored
+    from llamon_agent.cli.store_admin import migrate_stored
 
-    data = place.found()
+    data = store.load()
     asyncio.run(migrate_stored(data))
     with inspect_storage(data) as stored:
         facts = stored.facts()

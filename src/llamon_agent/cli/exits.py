@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the errors of a client that come to one."""
+"""Exit codes, and the errors that lead to them."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from llamon_agent.domain.errors import ConfigError, LlamonError
 
 
 class Exit(IntEnum):
-    """What a shell is told. `llamon --help` and docs/cli.md show the same table."""
+    """The exit codes. `llamon --help` and docs/cli.md show the same table."""
 
     OK = 0
     ENDED_BADLY = 1
@@ -20,40 +20,22 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, str] = {
     Exit.OK: "done; with --background, accepted",
-    Exit.ENDED_BADLY: "the task failed, was rejected or was canceled, or there is none; a card is not rightly signed",
+    Exit.ENDED_BADLY: (
+        "the task failed, was rejected or was canceled, or there is none; a card's signature is not valid"
+    ),
     Exit.USAGE: "the command line or the configuration is wrong",
-    Exit.UNREACHED: "no answer: not reached, refused by HTTP, not authorised, or not in time",
+    Exit.UNREACHED: "no answer: not reachable, refused by HTTP, not authorised, or not in time",
     Exit.ASKS: "the agent asks for input",
-    Exit.PROTOCOL: "the answer was a protocol error, or not A2A 1.0",
+    Exit.PROTOCOL: "the answer was a protocol error, or not A2A",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
-    Exit.PIPE_CLOSED: "whoever read the output has gone",
+    Exit.PIPE_CLOSED: "the reader of the output is gone",
 }
 
 
 class Usage(LlamonError):
-    """The command line asks for something that cannot be."""
-
-
-class Unreached(LlamonError):
-    """No answer came from the agent's address, or one of HTTP's refusals."""
-
-
-class Refused(LlamonError):
-    """The agent answered the call with a JSON-RPC error."""
-
-
-class NotA2A(LlamonError):
-    """Something answers there, but not an agent that speaks A2A 1.0."""
+    """The command line asks for something impossible."""
 
 
 def exit_of(error: LlamonError) -> Exit:
-    """The exit code that an error comes to."""
-    match error:
-        case Usage() | ConfigError():
-            return Exit.USAGE
-        case Unreached():
-            return Exit.UNREACHED
-        case Refused() | NotA2A():
-            return Exit.PROTOCOL
-        case _:
-            return Exit.ENDED_BADLY
+    """The exit code that an error comes to; that of a call which failed is in `failure_text`."""
+    return Exit.USAGE if isinstance(error, Usage | ConfigError) else Exit.ENDED_BADLY

@@ -1,7 +1,7 @@
-"""`llamon`: the commands, none of which is loaded before it is used, and how each of them ends.
+"""`llamon`: the commands, each loaded when it is used, and their exit codes.
 
-The help of `llamon` itself is written here, from the same table as the commands: the library that parses command lines
-takes longer to load than a person who asks for help wants to wait.
+The help of `llamon` itself is written here, from the same table as the commands, because the library that parses
+command lines takes long to load.
 """
 
 import os
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 from llamon_agent.cli.exits import MEANINGS, Exit, Usage, exit_of
 from llamon_agent.cli.screen import complain
-from llamon_agent.domain.errors import LlamonError
+from llamon_agent.domain.errors import AgentError, LlamonError
 
 _ABOUT = "The A2A edge for agents: serve one, or talk to one."
 
 _COMMANDS = {
     "serve": ("llamon_agent.cli.serve:serve", "Serve an agent over A2A."),
     "send": ("llamon_agent.cli.send:send", "Send a message to an agent and print its answer."),
-    "get": ("llamon_agent.cli.get:get", "Show what has become of a task."),
+    "get": ("llamon_agent.cli.send:get", "Show a task."),
     "chat": ("llamon_agent.cli.chat:chat", "Talk with an agent."),
     "card": ("llamon_agent.cli.card:card", "Show an agent's card."),
     "tasks": ("llamon_agent.cli.tasks:app", "List, show, cancel, prune or export what an edge has stored."),
-    "db": ("llamon_agent.cli.db:app", "Migrate an edge's database, or show how it is."),
+    "db": ("llamon_agent.cli.db:app", "Migrate an edge's database, or show its state."),
     "config": ("llamon_agent.cli.config:app", "Check a configuration, or print its schema."),
     "version": ("llamon_agent.cli.main:show_version", "Print the version."),
 }
@@ -30,10 +30,10 @@ _EXIT_CODES = "\n".join(["Exit codes:", *(f"  {code:>3}  {meaning}" for code, me
 
 
 def help_text() -> str:
-    """What `llamon --help` says."""
+    """The text of `llamon --help`."""
     commands = [f"  {name:<8} {about}" for name, (_, about) in _COMMANDS.items()]
     usage = ["Usage: llamon COMMAND [OPTIONS]", "", _ABOUT, "", "Commands:"]
-    return "\n".join([*usage, *commands, "", "`llamon COMMAND --help` tells more of each.", "", _EXIT_CODES])
+    return "\n".join([*usage, *commands, "", "`llamon COMMAND --help` says more about each.", "", _EXIT_CODES])
 
 
 def version_line() -> str:
@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(given)
         sys.stdout.flush()
+    except AgentError as error:
+        return _failed(error)
     except LlamonError as error:
         complain(error.public)
         return exit_of(error)
@@ -70,8 +72,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _failed(error: AgentError) -> int:
+    """Say why a call of an agent failed. The imports cost nothing: the call itself has loaded these modules."""
+    from llamon_agent.cli.failure_text import exit_of_failure, failure_text
+    from llamon_agent.client.errors import RemoteError
+
+    if not isinstance(error, RemoteError):
+        complain(error.public)
+        return exit_of(error)
+    complain(failure_text(error))
+    return exit_of_failure(error)
+
+
 def _run(given: Sequence[str]) -> int:
-    """Carry out a command line. Raises: Usage, where it is not understood; LlamonError from the commands."""
+    """Execute a command line. Raises: Usage: it is not valid; LlamonError: from the commands."""
     if given in ([], ["--help"], ["-h"]):
         print(help_text())
         return Exit.OK

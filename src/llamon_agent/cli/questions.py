@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def read_questions(message: Message | None) -> tuple[Asked, ...]:
-    """The questions in a status message; one without choices where they are not told as data."""
+    """The questions in a status message; one without choices if the message has none as data."""
     listed = [one for part in (message.parts if message else ()) for one in _listed(part)]
     return tuple(_asked(one) for one in listed) or (Asked("", ()),)
 

@@ -1,7 +1,6 @@
-"""The terminal: the agent's words on stdout, everything about them on stderr.
+"""The terminal: the agent's text on stdout, everything about it on stderr.
 
-What an agent, a card or a server says is shown without control characters: a terminal obeys those, and the words are
-not ours.
+Text from an agent, a card or a server is shown without control characters, which a terminal would obey.
 """
 
 import contextlib
@@ -17,47 +16,47 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, so that it cannot pass for a line of ours."""
+    """The text on one line, so that it cannot be mistaken for a line of ours."""
     return " ".join(plain(text).split())
 
 
 def complain(text: str) -> None:
-    """Say on stderr what went wrong, a line for each thing."""
+    """Write an error on stderr, each line with our name."""
     for line in plain(text).splitlines():
         print(f"llamon: {line}", file=sys.stderr)
 
 
 class Screen:
-    """Knows whether a line is still open, so that a note in the middle of an answer starts a line of its own."""
+    """Remembers whether the last line is complete, so that a note in the middle of an answer starts a new one."""
 
     def __init__(self) -> None:
         self._open = False
 
     def words(self, text: str) -> None:
-        """The agent's words, as they come."""
+        """Write a piece of the agent's text."""
         if text := plain(text):
             sys.stdout.write(text)
             sys.stdout.flush()
             self._open = not text.endswith("\n")
 
     def end(self) -> None:
-        """The words are complete."""
+        """The agent's text is complete: end its line."""
         if self._open:
             sys.stdout.write("\n")
             sys.stdout.flush()
             self._open = False
 
     def line(self, text: str) -> None:
-        """A whole line of stdout."""
+        """Write a whole line on stdout."""
         self.words(text + "\n")
 
     def json(self, text: str) -> None:
-        """A JSON value on one line, its control characters escaped."""
+        """Write a JSON value on one line, its control characters escaped."""
         sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Something about the answer, dim where the terminal can."""
+        """Write a note about the answer on stderr, dim where the terminal can."""
         from rich.console import Console  # not needed for --json, nor for --help
         from rich.text import Text
 
@@ -66,7 +65,7 @@ class Screen:
         Console(stderr=True, soft_wrap=True, highlight=False).print(Text(plain(text), style="dim"))
 
     def ask(self, prompt: str) -> str | None:
-        """A line that the person types, None at the end of input. Raises: KeyboardInterrupt."""
+        """Read a line from the person; None at the end of input. Raises: KeyboardInterrupt."""
         self.end()
         if not sys.stdin.isatty():
             line = sys.stdin.readline()

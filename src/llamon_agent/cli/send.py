@@ -1,4 +1,4 @@
-"""`llamon send`: one message, one answer."""
+"""`llamon send`, one message and one answer, and `llamon get`, what has become of a task."""
 
 import asyncio
 import sys
@@ -8,16 +8,49 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from llamon_agent.cli.client import connect
-from llamon_agent.cli.ending import finish, teller
-from llamon_agent.cli.exits import Exit, Unreached, Usage
-from llamon_agent.cli.hearing import Hearing
+from llamon_agent.cli.conversation import connect_to, follow
+from llamon_agent.cli.exits import Exit, Usage
+from llamon_agent.cli.failure_text import exit_of_failure, failure_text
 from llamon_agent.cli.options import AsJson, Switch, Token
-from llamon_agent.cli.outcome import Outcome, outcome_of
+from llamon_agent.cli.report import Outcome, finish, new_view, outcome_of, reply_printer
 from llamon_agent.cli.screen import Screen
-from llamon_agent.cli.talk import listen, user_message
-from llamon_agent.domain.message import Metadata, Text
-from llamon_agent.inbound.a2a.v10.client_codec import write_send_params
+from llamon_agent.client.errors import RemoteError
+from llamon_agent.client.rpc import new_message
+from llamon_agent.domain.message import Message, Metadata, Text
+
+
+def get(
+    url: str,
+    task: str,
+    /,
+    *,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show a task: its answer as far as it is known, or the question that it waits with.
+
+    Parameters
+    ----------
+    url
+        The agent: its origin, its card's URL or the URL that takes its calls.
+    task
+        The task's id, as `llamon send --background` prints it.
+    token
+        The bearer token.
+    as_json
+        Print the task as JSON.
+    """
+    return asyncio.run(_get(url, task, token, as_json=as_json))
+
+
+async def _get(url: str, task_id: str, token: str | None, *, as_json: bool) -> Exit:
+    screen, view = Screen(), new_view()
+    async with connect_to(url, token) as agent:
+        reply_printer(screen, view, as_json=as_json)(await agent.get(task_id))
+    outcome = outcome_of(view)
+    if outcome.exit is Exit.UNREACHED:
+        outcome = msgspec.structs.replace(outcome, error=f"The task is {view.state}; ask again later.")
+    return finish(screen, view, outcome, url, as_json=as_json)
 
 
 class _Ways(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +105,9 @@ def send(
         raise Usage("--background returns at once and --stream waits; give one of them.")
     said = sys.stdin.read().removesuffix("\n") if text == "-" else text
     metadata: Metadata | None = {"history": _read_history(history)} if history else None
-    message = user_message((Text.of(said),), context_id=context, task_id=task, metadata=metadata)
+    message = new_message((Text.of(said),), context_id=context, task_id=task, metadata=metadata)
     ways = _Ways(stream=stream, background=background, as_json=as_json, timeout_s=timeout)
-    return asyncio.run(_send(url, token, write_send_params(message, blocking=not background), ways))
+    return asyncio.run(_send(url, token, message, ways))
 
 
 def _read_history(path: Path) -> list[object]:
@@ -86,15 +119,25 @@ def _read_history(path: Path) -> list[object]:
         raise Usage(f"{path} must hold a JSON array of A2A messages.") from exc
 
 
-async def _send(url: str, token: str | None, params: bytes, ways: _Ways) -> Exit:
-    screen, hearing = Screen(), Hearing()
-    tell = teller(screen, hearing, as_json=ways.as_json)
+async def _send(url: str, token: str | None, message: Message, ways: _Ways) -> Exit:
+    screen, view = Screen(), new_view()
+    on_reply = reply_printer(screen, view, as_json=ways.as_json)
     try:
-        async with connect(url, token) as client:
-            await listen(client, params, tell, stream=ways.stream, timeout_s=ways.timeout_s)
-    except Unreached as error:
-        return finish(screen, hearing, Outcome(exit=Exit.UNREACHED, error=error.public), url, as_json=ways.as_json)
-    outcome = outcome_of(hearing)
+        async with connect_to(url, token) as agent:
+            await follow(
+                agent,
+                message,
+                on_reply,
+                view=view,
+                stream=ways.stream,
+                blocking=not ways.background,
+                timeout_s=ways.timeout_s,
+            )
+    except RemoteError as error:
+        if (code := exit_of_failure(error)) is not Exit.UNREACHED:
+            raise
+        return finish(screen, view, Outcome(exit=code, error=failure_text(error)), url, as_json=ways.as_json)
+    outcome = outcome_of(view)
     if ways.background and outcome.exit is Exit.UNREACHED:
         outcome = Outcome(exit=Exit.OK)
-    return finish(screen, hearing, outcome, url, as_json=ways.as_json)
+    return finish(screen, view, outcome, url, as_json=ways.as_json)

@@ -1,23 +1,20 @@
-"""`llamon serve`: an agent behind an A2A endpoint."""
+"""`llamon serve`: agents at an A2A endpoint."""
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from llamon_agent.cli.address import is_loopback
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.options import AsJson, Switch
-from llamon_agent.config import A2aConfig, Adapter, EdgeConfig
-from llamon_agent.config_loading import load_config
+from llamon_agent.cli.options import DEFAULT_FILES, AsJson, Switch, default_file
+from llamon_agent.client.agent_url import is_loopback
+from llamon_agent.config.edge import A2aConfig, Adapter, EdgeConfig
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.left_out import lines as left_out_lines
-from llamon_agent.left_out import without
-from llamon_agent.runs.ports import Target
-from llamon_agent.telemetry import set_up_logging
-
-DEFAULT_FILES = (Path("edge.yaml"), Path("configs/edge.yaml"))
-"""Where the configuration is looked for, the first that exists."""
+from llamon_agent.runs.ports.run import Target
+from llamon_agent.serving.left_out import lines as left_out_lines
+from llamon_agent.serving.left_out import without
+from llamon_agent.serving.logs import set_up_logging
 
 _ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -46,7 +43,7 @@ def serve(
     listen
         Where to listen, as HOST:PORT.
     adapter
-        What kind of runtime the target is; langgraph unless told otherwise.
+        What kind of runtime the target is; langgraph by default.
     ephemeral
         Keep everything in memory; a restart forgets it.
     data
@@ -62,7 +59,7 @@ def serve(
         logging={"level": log_level, "format": "json" if as_json else None},
     )
     file = config or (None if target or adapter else default_file())
-    loaded = _loaded(file, flags, file_was_sought=not (config or target or adapter))
+    loaded = _loaded(file, flags, is_default_file=not (config or target or adapter))
     set_up_logging(loaded.logging.level, loaded.logging.format)
     from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
 
@@ -74,22 +71,17 @@ def serve(
     return Exit.OK
 
 
-def default_file() -> Path | None:
-    """The configuration of the folder that the command is started in, if there is one."""
-    return next((path for path in DEFAULT_FILES if path.is_file()), None)
-
-
-def _loaded(file: Path | None, flags: Mapping[str, Any], *, file_was_sought: bool) -> EdgeConfig:
+def _loaded(file: Path | None, flags: Mapping[str, Any], *, is_default_file: bool) -> EdgeConfig:
     try:
         return load_config(file, flags)
     except ConfigError as exc:
-        if file is not None or not file_was_sought:
+        if file is not None or not is_default_file:
             raise
         raise ConfigError(f"{exc.public}\n{no_default_file()}; name a TARGET, or a file with --config") from exc
 
 
 def no_default_file() -> str:
-    """The words for a folder without a configuration."""
+    """The error text for a folder without a configuration."""
     return f"there is no {' and no '.join(map(str, DEFAULT_FILES))} here"
 
 
@@ -101,7 +93,7 @@ def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def banner(config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """What a person needs to know at the start: what is served, where, and how to talk to it."""
+    """What a person needs to know at the start: which agents are served, where, and how to call them."""
     host = config.a2a.listen.rpartition(":")[0]
     a2a = config.a2a.model_copy(update={"listen": f"{host}:{port}"})
     lines = listing(config.model_copy(update={"a2a": a2a}), left_out)
@@ -112,7 +104,7 @@ def banner(config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = N
 
 
 def listing(config: EdgeConfig, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """The agents, the default one first, where each of them answers, and who is left out and why."""
+    """The agents, the default one first, the address of each, and the agents that are left out, with the reason."""
     left_out = left_out or {}
     return [
         *_agents(without(config, left_out.keys())),
@@ -123,15 +115,15 @@ def listing(config: EdgeConfig, left_out: Mapping[str, str] | None = None) -> li
 def _agents(config: EdgeConfig) -> list[str]:
     a2a = config.a2a
     if not a2a.enabled:
-        return ["llamon listens to nobody: a2a.enabled is false"]
-    origin, agents = _origin(a2a), config.served()
+        return ["llamon does not listen: a2a.enabled is false"]
+    origin, agents = _origin(a2a), config.agent_specs()
     lines = []
-    for served in agents:
-        lines.append(f"llamon serves {served.profile.name} ({_driven(served.target)})")
+    for spec in agents:
+        lines.append(f"llamon serves {spec.profile.name} ({_runtime_text(spec.target)})")
         if len(agents) > 1:
-            lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{served.target.name}")
+            lines.append(f"  calls {origin}{a2a.path.rstrip('/')}/{spec.target.name}")
     if len(agents) > 1:
-        lines += [f"llamon lists them at {origin}/agents", f"by default {agents[0].profile.name} answers"]
+        lines += [f"llamon lists them at {origin}/agents", f"the default agent is {agents[0].profile.name}"]
     return [*lines, f"  card  {origin}/.well-known/agent-card.json", f"  calls {origin}{a2a.path}"]
 
 
@@ -145,5 +137,5 @@ def _reachable(a2a: A2aConfig) -> str:
     return f"[{host}]:{a2a.port}" if ":" in host else f"{host}:{a2a.port}"
 
 
-def _driven(target: Target) -> str:
+def _runtime_text(target: Target) -> str:
     return f"{target.adapter} {target.target}".rstrip()

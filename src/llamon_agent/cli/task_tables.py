@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
-from llamon_agent.cli.hearing import part_words
+from llamon_agent.cli.conversation import part_words
 from llamon_agent.cli.screen import one_line, plain
+from llamon_agent.domain.encoding import write_timestamp
 from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState
-from llamon_agent.inbound.a2a.timestamp import write_timestamp
 
 _WIDE = 1000
 """Columns, where no terminal says how many it has: nothing is cut for a program that reads lines."""
@@ -55,7 +55,7 @@ def show_task(task: Task) -> None:
 
 
 def summary(task: Task) -> dict[str, str]:
-    """What programs are told of a task in a list. Shape: JSON."""
+    """A task in a list for programs. Shape: JSON."""
     return {
         "id": task.id,
         "state": task.status.state.value,

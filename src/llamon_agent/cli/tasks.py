@@ -1,6 +1,6 @@
-"""`llamon tasks`: what an edge has stored, for whoever operates it.
+"""`llamon tasks`: the tasks that an edge has stored, for its operator.
 
-Looking needs no leave of an edge that runs. Changing does: it goes through the edge, or waits until that has stopped.
+Reading is possible while the edge runs. A change goes through the edge, or needs it stopped.
 """
 
 import asyncio
@@ -13,21 +13,20 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from llamon_agent.cli.exits import Exit, Usage
-from llamon_agent.cli.options import AsJson, Switch, Token
+from llamon_agent.cli.options import AsJson, StoreOptions, Switch, Token
 from llamon_agent.cli.screen import Screen
-from llamon_agent.cli.stored import Place
 from llamon_agent.cli.task_tables import show_task, show_tasks, summary
+from llamon_agent.config.values import DURATION_EXAMPLES, read_duration_s
+from llamon_agent.domain.encoding import read_timestamp
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.task import TERMINAL, Task, TaskState
-from llamon_agent.durations import LIKE, read_duration_s
-from llamon_agent.inbound.a2a.timestamp import read_timestamp
-from llamon_agent.inbound.a2a.v10.codec import Dialect10
 from llamon_agent.runs.inspection import TaskFilter
-from llamon_agent.storage import inspect_storage
+from llamon_agent.serving.storage import inspect_storage
+from llamon_agent.wire.v10.codec import Dialect10
 
 app = App(name="tasks", help="Look after the tasks that an edge has stored.", help_format="plaintext")
 
-_HERE = Place()
+_STORE = StoreOptions()
 
 
 @Parameter(name="*")
@@ -63,8 +62,10 @@ Limit = Annotated[int, Parameter(validator=Number(gte=1))]
 
 
 @app.command(name="list")
-def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE, as_json: AsJson = False) -> int:
-    """List tasks, whoever owns them, from the one that changed last on.
+def list_tasks(
+    *, wanted: Wanted = _ANY, limit: Limit = 50, store: StoreOptions = _STORE, as_json: AsJson = False
+) -> int:
+    """List the tasks of all owners, the last changed first.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE
     as_json
         Print them as one JSON array.
     """
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         tasks = stored.latest(wanted.filter(), limit=limit)
         total = stored.count(wanted.filter())
     if as_json:
@@ -88,8 +89,8 @@ def list_tasks(*, wanted: Wanted = _ANY, limit: Limit = 50, place: Place = _HERE
 
 
 @app.command
-def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: AsJson = False) -> int:
-    """Show a task in full: what was said, and what came of it.
+def show(task: str, /, *, store: StoreOptions = _STORE, a2a: Switch = False, as_json: AsJson = False) -> int:
+    """Show a task in full, with its messages and artifacts.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: As
     as_json
         Print it as it is stored, as JSON.
     """
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         found = stored.find(task)
     if found is None:
         raise TaskNotFound
@@ -112,7 +113,7 @@ def show(task: str, /, *, place: Place = _HERE, a2a: Switch = False, as_json: As
 
 
 @app.command
-def export(*, wanted: Wanted = _ANY, place: Place = _HERE, a2a: Switch = False) -> int:
+def export(*, wanted: Wanted = _ANY, store: StoreOptions = _STORE, a2a: Switch = False) -> int:
     """Print tasks as JSON, one a line, in the order in which they were made.
 
     Parameters
@@ -121,14 +122,14 @@ def export(*, wanted: Wanted = _ANY, place: Place = _HERE, a2a: Switch = False) 
         As A2A 1.0 writes them, instead of as they are stored.
     """
     screen = Screen()
-    with inspect_storage(place.found()) as stored:
+    with inspect_storage(store.load()) as stored:
         for task in stored.every(wanted.filter()):
             screen.json(_written(task, a2a=a2a))
     return Exit.OK
 
 
 @app.command
-def cancel(task: str, /, *, url: str | None = None, token: Token = None, place: Place = _HERE) -> int:
+def cancel(task: str, /, *, url: str | None = None, token: Token = None, store: StoreOptions = _STORE) -> int:
     """Cancel a task: at the edge that serves it, or in the store of an edge that does not run.
 
     Parameters
@@ -140,42 +141,42 @@ def cancel(task: str, /, *, url: str | None = None, token: Token = None, place: 
     token
         The bearer token of the task's owner, for an edge that runs.
     """
-    from llamon_agent.cli.upkeep import cancel_at, cancel_stored  # slow, and not for who only looks
+    from llamon_agent.cli.store_admin import cancel_at, cancel_stored
 
-    asyncio.run(cancel_stored(place.found(), task) if url is None else cancel_at(url, token, task))
+    asyncio.run(cancel_stored(store.load(), task) if url is None else cancel_at(url, token, task))
     Screen().note(f"task {task} is canceled")
     return Exit.OK
 
 
 @app.command
-def prune(*, older_than: str, dry_run: Switch = False, place: Place = _HERE, as_json: AsJson = False) -> int:
-    """Forget tasks that ended long ago, with their artifacts and webhooks, and conversations that have no task left.
+def prune(*, older_than: str, dry_run: Switch = False, store: StoreOptions = _STORE, as_json: AsJson = False) -> int:
+    """Delete tasks that ended long ago, with their artifacts and webhooks, and conversations that have no task left.
 
     Parameters
     ----------
     older_than
         How long ago they ended at least, such as 30d.
     dry_run
-        Only say how many there are.
+        Only count them.
     as_json
         Print the numbers as JSON.
     """
     before_ms = _now_ms() - round(_duration_s(older_than) * 1000)
-    data = place.found()
+    data = store.load()
     if dry_run:
         with inspect_storage(data) as stored:
             tasks = stored.count(TaskFilter(states=tuple(TERMINAL), before_ms=before_ms))
-        told, numbers = f"{_some(tasks, 'task')} would be forgotten", {"tasks": tasks}
+        report, numbers = f"{_some(tasks, 'task')} would be deleted", {"tasks": tasks}
     else:
-        from llamon_agent.cli.upkeep import prune_stored
+        from llamon_agent.cli.store_admin import prune_stored
 
         tasks, conversations = asyncio.run(prune_stored(data, before_ms=before_ms))
-        told = f"forgotten: {_some(tasks, 'task')}, and {_some(conversations, 'conversation')}"
+        report = f"deleted: {_some(tasks, 'task')}, and {_some(conversations, 'conversation')}"
         numbers = {"tasks": tasks, "conversations": conversations}
     if as_json:
         Screen().json(_json({**numbers, "dry_run": dry_run}))
     else:
-        Screen().line(told)
+        Screen().line(report)
     return Exit.OK
 
 
@@ -198,13 +199,15 @@ def _since_ms(text: str) -> int:
     try:
         return read_timestamp(text, "--since")
     except BadParams as exc:
-        raise Usage(f"--since must be a time, such as 2026-11-30T12:00:00Z, or how long ago, such as {LIKE}") from exc
+        raise Usage(
+            f"--since must be a time, such as 2026-11-30T12:00:00Z, or how long ago, such as {DURATION_EXAMPLES}"
+        ) from exc
 
 
 def _duration_s(text: str) -> float:
     seconds = read_duration_s(text)
     if seconds is None:
-        raise Usage(f"--older-than must be a number above 0 with a unit behind it, such as {LIKE}")
+        raise Usage(f"--older-than must be a number above 0 followed by a unit, such as {DURATION_EXAMPLES}")
     return seconds
 
 

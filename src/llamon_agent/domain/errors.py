@@ -2,6 +2,9 @@
 
 from typing import ClassVar
 
+MAX_ECHO_CHARS = 64
+"""How much an error's text repeats of what a caller sent."""
+
 
 class LlamonError(Exception):
     """Every error we raise on purpose.
@@ -54,7 +57,7 @@ class BadParams(CallerError):
 
 
 class TaskNotFound(CallerError):
-    """Also what somebody else's task looks like. Source: A2A 1.0 §3.3.2."""
+    """Also the answer for another owner's task. Source: A2A 1.0 §3.3.2."""
 
     public = "The task was not found."
 
@@ -108,7 +111,7 @@ class ContentTypeNotSupported(CallerError):
 
 
 class ExtendedCardNotConfigured(CallerError):
-    """A card for those who signed in was asked for. Source: A2A 1.0 §3.3.2."""
+    """A card for callers that signed in was asked for. Source: A2A 1.0 §3.3.2."""
 
     public = "This agent has no extended card."
 
@@ -139,7 +142,7 @@ class Unauthenticated(CallerError):
 
 
 class PermissionDenied(CallerError):
-    """A request that may be the work of somebody else's web page, at an edge that no token protects."""
+    """A request that a foreign web page may have made, at an edge that no token protects."""
 
     public = "This is not permitted."
 

@@ -1,4 +1,4 @@
-"""What a run says (run events) and what a task's subscribers hear (updates).
+"""What a run says (run events) and what a task's subscribers get (updates).
 
 Run events go up: from an agent, near or far, to the run service, which alone decides what they do to the task. Updates
 go out: from the run service to every stream that follows the task, each with the task's next `seq`.
@@ -25,7 +25,7 @@ NOT_SUPPORTED = "not_supported"
 
 
 class SeedOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the host's history; told in the task's metadata under `history`.
+    """What became of the host's history; the task's metadata has it under `history`.
 
     Shape: seeded + skipped = the turns that were received; reason is one of the words above.
     """
@@ -55,9 +55,9 @@ class Delta(_RunEvent, frozen=True, tag="delta"):
 
 
 class ArtifactMade(_RunEvent, frozen=True, tag="artifact"):
-    """An artifact beside the answer's text (files, data, several texts), or a piece of one.
+    """An artifact other than the answer's text (files, data, several texts), or a piece of one.
 
-    Shape: `append` puts the parts behind those of the artifact with the same id, whose name and metadata stay; else one
+    Shape: `append` adds the parts to those of the artifact with the same id, whose name and metadata stay; else one
            of the same id is replaced. `last` says that nothing follows; without it, the run's end closes the artifact.
     """
 
@@ -96,7 +96,7 @@ class Complete(_RunEvent, frozen=True, tag="complete"):
     """The run is done.
 
     Shape: text is the whole answer where the agent knows it; None: the deltas were the answer; empty: there is none,
-           and what the deltas told is withdrawn.
+           and the text of the deltas is withdrawn.
     """
 
     text: str | None = None
@@ -127,7 +127,7 @@ class Error(_RunEvent, frozen=True, tag="error"):
 
 
 class Cancelled(_RunEvent, frozen=True, tag="cancelled"):
-    """The run has stopped because somebody cancelled it."""
+    """The run has stopped because it was cancelled."""
 
 
 class NodeLost(_RunEvent, frozen=True, tag="node_lost"):
@@ -160,7 +160,7 @@ WITHDRAWN = "withdrawn"
 class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact grew, or is whole.
 
-    Shape: parts are this update's own parts; append says that they go behind what the artifact has; last says that the
+    Shape: parts are this update's own parts; append says that they are added to the artifact; last says that the
            artifact is complete. `whole` is all of it so far, with its name; the last update has it at the latest.
            `withdrawn` says that the artifact is no longer the task's, and that an empty text replaces it.
     Source: A2A 1.0 §4.2.2 (TaskArtifactUpdateEvent).
@@ -176,15 +176,15 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def withdrawal(cls, artifact_id: str, seq: int) -> "ArtifactUpdate":
-        """Takes back all that was told of an artifact. Its metadata says so, and every dialect carries that."""
+        """Takes back all that was sent of an artifact. Its metadata says so, and every dialect carries that."""
         gone = Artifact(artifact_id=artifact_id, parts=(Text.of(""),), metadata={WITHDRAWN: True})
         return cls(
             seq=seq, artifact_id=artifact_id, parts=gone.parts, append=False, last=True, whole=gone, withdrawn=True
         )
 
     @property
-    def told(self) -> Artifact:
-        """The artifact with this update's own parts, and with what else is known of it where the update brings that."""
+    def sent(self) -> Artifact:
+        """The artifact with this update's own parts; with its name and metadata if the update has `whole`."""
         if self.whole is None:
             return Artifact(artifact_id=self.artifact_id, parts=self.parts)
         return msgspec.structs.replace(self.whole, parts=self.parts)
@@ -194,7 +194,7 @@ Update = StatusUpdate | ArtifactUpdate
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole task; the first thing a stream says, and what a reader that fell behind is given instead of a gap."""
+    """The whole task; the first event of a stream, and what a reader that is too slow gets instead of a gap."""
 
     task: Task
 

@@ -15,6 +15,9 @@ TEXT = "text/plain"
 JSON = "application/json"
 UNKNOWN = "application/octet-stream"
 
+MAX_CONTEXT_ID_CHARS = 512
+"""How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
+
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 Metadata = dict[str, Any]
@@ -22,14 +25,14 @@ Metadata = dict[str, Any]
 
 
 class Role(StrEnum):
-    """Who speaks. Source: A2A 1.0 §4.1.5 (Role)."""
+    """The sender of a message. Source: A2A 1.0 §4.1.5 (Role)."""
 
     USER = "user"
     AGENT = "agent"
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
-    """What every kind of part may carry beside its content. Source: A2A 1.0 §4.1.6 (Part)."""
+    """What every kind of part may carry besides its content. Source: A2A 1.0 §4.1.6 (Part)."""
 
     metadata: Metadata | None = None
     filename: str | None = None

@@ -1,8 +1,8 @@
 """What agents say, as plain values, which are all that a store and a wire can carry.
 
 The code of agents hands out texts, numbers and lists of kinds of its own: LangChain's text, escaped markup, numpy's
-numbers. They are as good as plain ones to everybody but an encoder, so they are made plain where they come in. What has
-no plain form is the agent's failure, and never a store's.
+numbers. They are as good as plain ones except to an encoder, so they are made plain where they come in. What has no
+plain form is the agent's failure, and never a store's.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def sendable(event: E, what: str) -> E:
 
 
 def checked(event: E, what: str) -> E:
-    """An event that somebody else has made, whatever is in its fields, as one that a store and a wire can carry.
+    """An event from an agent's own code, whatever is in its fields, as one that a store and a wire can carry.
 
     Raises: AgentError: it holds what has no plain form, or is of another kind than its field.
     """

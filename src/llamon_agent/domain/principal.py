@@ -1,4 +1,4 @@
-"""Who calls, whose tasks they see, and which thread is theirs."""
+"""The caller, the tasks that it sees, and its threads."""
 
 import msgspec
 

@@ -1,6 +1,7 @@
 """An agent's card before any dialect."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -23,8 +24,8 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
 
 
-class Introduction(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent tells of itself; the configuration may say otherwise."""
+class SelfDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent describes itself; the configuration may say otherwise."""
 
     name: str | None = None
     description: str | None = None
@@ -32,7 +33,7 @@ class Introduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Who offers the agent. Source: A2A 1.0 §4.4.2 (AgentProvider)."""
+    """The provider of the agent. Source: A2A 1.0 §4.4.2 (AgentProvider)."""
 
     organization: str
     url: str
@@ -50,16 +51,19 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, object] = {}
 
 
+MAX_SEEDED_TURNS = 10
+"""How many turns of a host's history start a conversation, the newest ones."""
+
 HISTORY_SEEDING = Extension(
     uri="https://llamon-agent.example/extensions/history-seeding/v1",
     description="Starts an empty conversation with the host's past messages, sent in metadata.history.",
-    params={"maxTurns": 10, "metadataKey": "history"},
+    params={"maxTurns": MAX_SEEDED_TURNS, "metadataKey": "history"},
 )
 """What every agent here speaks; docs/extensions/history-seeding.md is its document."""
 
 
-class Addition(msgspec.Struct, frozen=True, kw_only=True):
-    """What the card for authenticated callers says on top: another description, more skills."""
+class ExtendedFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What the card for authenticated callers has besides: another description, more skills."""
 
     description: str | None = None
     skills: tuple[Skill, ...] = ()
@@ -69,7 +73,7 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What a card says of an agent, without addresses. Source: A2A 1.0 §4.4.1 (AgentCard).
 
-    Shape: push says whether webhooks are told of tasks; bearer, whether callers need a token; addition is None where
+    Shape: push says whether there are webhooks; bearer, whether callers need a token; extended_fields is None where
            there is no extended card.
     """
 
@@ -86,16 +90,24 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool = True
     push: bool = False
     extensions: tuple[Extension, ...] = (HISTORY_SEEDING,)
-    addition: Addition | None = None
+    extended_fields: ExtendedFields | None = None
 
 
 def extended(profile: Profile) -> Profile:
-    """What the extended card says: the profile with its addition, whose skills win over those of the same id."""
-    addition = profile.addition or Addition()
-    skills = {skill.id: skill for skill in (*profile.skills, *addition.skills)}
+    """What the extended card says: the profile with its extra fields, whose skills win over those of the same id."""
+    extended_fields = profile.extended_fields or ExtendedFields()
+    skills = {skill.id: skill for skill in (*profile.skills, *extended_fields.skills)}
     return msgspec.structs.replace(
         profile,
-        description=addition.description or profile.description,
+        description=extended_fields.description or profile.description,
         skills=tuple(skills.values()),
-        documentation_url=addition.documentation_url or profile.documentation_url,
+        documentation_url=extended_fields.documentation_url or profile.documentation_url,
     )
+
+
+SigningAlgorithm = Literal["ES256", "ES384", "ES512", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
+"""Those with a public key: a reader that verifies a card by a shared secret could forge it, too."""
+
+
+Scheme = Literal["http", "https"]
+"""The scheme of a gRPC address in the form of a URL."""

@@ -1,4 +1,4 @@
-"""A task: A2A's unit of work, as the store keeps it and every dialect shows it.
+"""A task: A2A's unit of work, as the store keeps it and every dialect shows it; and its push configurations.
 
 A task is a value. What changes is which value is the current one, and `seq` says which is newer.
 """
@@ -9,6 +9,37 @@ from enum import StrEnum
 import msgspec
 
 from llamon_agent.domain.message import Message, Metadata, Part, Text
+
+
+class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A webhook of a task.
+
+    Shape: `id` is unique within the task; `version` is the dialect that registered it ("0.3" or "1.0"), in whose shape
+           events are sent to it; `schemes` are HTTP authentication schemes, of which the first is used with
+           `credentials`; `token` is echoed to the webhook. An id that is empty was left to us.
+    Source: A2A 1.0 §4.3.1 (PushNotificationConfig); 0.3 §6.8.
+    """
+
+    id: str
+    url: str
+    version: str
+    token: str | None = None
+    schemes: tuple[str, ...] = ()
+    credentials: str | None = None
+
+
+class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration and the task that it is of.
+
+    Shape: `owner` and `agent` are the task's; `told_seq` is the seq of the last event that the webhook has taken, 0 for
+           none, so that a restart knows what is still to be sent.
+    """
+
+    owner: str
+    agent: str
+    task_id: str
+    config: PushConfig
+    told_seq: int = 0
 
 
 class TaskState(StrEnum):
@@ -61,9 +92,9 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def extended(artifact: Artifact, parts: Sequence[Part]) -> Artifact:
-    """The artifact with more parts behind its own; text goes on in the text part that it ended with, if both are alike.
+    """The artifact with more parts after its own; text continues the last text part if both are alike.
 
-    Shape: alike is whatever differs in the text only.
+    Shape: two parts are alike if they differ in the text only.
     """
     grown = list(artifact.parts)
     for part in parts:
@@ -116,6 +147,56 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {"task_id": self.id, "context_id": self.context_id, "agent": self.agent}
 
 
+def trim_history(task: Task, length: int | None) -> Task:
+    """The task with at most its `length` newest messages; None is all of them. What is stored stays whole.
+
+    Source: A2A 1.0 §3.2.4 (historyLength).
+    """
+    if length is None or len(task.history) <= length:
+        return task
+    return msgspec.structs.replace(task, history=task.history[len(task.history) - length :])
+
+
 def answer_text(artifacts: Sequence[Artifact]) -> str:
     """All text of the artifacts, in order, with nothing between."""
     return "".join(part.text for artifact in artifacts for part in artifact.parts if isinstance(part, Text))
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How long things are kept; None is forever.
+
+    Units: seconds; a task's since its end, a pause's since its question, a key's since it came.
+    """
+
+    tasks_s: float | None = None
+    paused_s: float | None = None
+    keys_s: float | None = None
+
+
+class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks to list.
+
+    Shape: only the owner's tasks of one agent; None filters nothing. `states` empty is any. `after` is the place of the
+           last task of the page before: (at_ms, id).
+    Units: changed_since_ms counts milliseconds since 1970 UTC, inclusive; limit counts tasks, from 1.
+    """
+
+    owner: str
+    agent: str
+    context_id: str | None = None
+    states: tuple[TaskState, ...] = ()
+    changed_since_ms: int | None = None
+    after: tuple[int, str] | None = None
+    limit: int = 50
+
+
+class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of the tasks that a query finds, newest status first (then by id, descending), and how many there are in
+    all.
+
+    Shape: total ignores `after` and `limit`; more says that tasks follow the last one of this page.
+    """
+
+    tasks: tuple[Task, ...]
+    total: int
+    more: bool

@@ -27,12 +27,13 @@ from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.ports import RunRequest, Target, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import RunRequest, Target
 
 NODE_LOST = "The node that was working on this task is gone."
 
 _REASONED = frozenset({TaskState.FAILED, TaskState.REJECTED})
-"""The ends whose reason is told."""
+"""The ends that carry a reason."""
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -89,15 +90,15 @@ def check_answer(task: Task, message: Message) -> None:
 
 
 def _asked(task: Task) -> set[str]:
-    """The ids of the questions that a paused task told."""
+    """The ids of the questions that a paused task asks."""
     return {question["id"] for question in _questions(task)}
 
 
 def _questions(task: Task) -> list[Metadata]:
-    """The questions that a paused task told, as it told them."""
+    """The questions of a paused task, as they were sent."""
     message = task.status.message
-    told = [part.data for part in message.parts if isinstance(part, Data)] if message is not None else []
-    return [question for data in told for question in data["questions"]]
+    sent = [part.data for part in message.parts if isinstance(part, Data)] if message is not None else []
+    return [question for data in sent for question in data["questions"]]
 
 
 def decide_cancel(task: Task, *, again_ok: bool) -> bool:
@@ -125,17 +126,17 @@ def new_task(request: RunRequest, context_id: str, state: TaskState, *, task_id:
 
 
 def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -> Turn:
-    """What the agent is given of a message for this task.
+    """The turn that the agent is given for a message.
 
-    The session is made of the thread, which is the context for the default principal: two principals that name the same
-    context must not share a session either.
+    The session is made of the thread (which is the context for the default principal), because two principals that name
+    the same context must not share a session either.
     """
     thread = thread_id(task.owner, task.context_id)
     return Turn(
         task_id=task.id,
         context_id=task.context_id,
         thread_id=thread,
-        session_id=target.session_of(thread),
+        session_id=(target.session_id or "{context_id}").replace("{context_id}", thread),
         message=request.message,
         prompt=request.prompt,
         prefill=request.prefill,
@@ -148,7 +149,7 @@ def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -
 
 
 def _new_answer_id(task: Task) -> str:
-    """What the text of the task's next run is called, beside what the runs before it have made."""
+    """The artifact id of the next run's text: one that no earlier run of the task has used."""
     taken = {artifact.artifact_id for artifact in task.artifacts}
     number = len(taken) + 1
     while f"answer-{number}" in taken:
@@ -157,7 +158,7 @@ def _new_answer_id(task: Task) -> str:
 
 
 def begun(task: Task, answer: Message, now_ms: int) -> Task:
-    """The paused task, going on with an answer: its question and the answer are history now."""
+    """The paused task, continued with an answer: its question and the answer are history now."""
     answer = msgspec.structs.replace(answer, context_id=task.context_id, task_id=task.id)
     said = (answer,) if task.status.message is None else (task.status.message, answer)
     return msgspec.structs.replace(
@@ -169,11 +170,10 @@ def begun(task: Task, answer: Message, now_ms: int) -> Task:
 
 
 def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) -> Task:
-    """The task after its run: its new status, and the reason of a failure or a refusal as the last message of history.
+    """The task after its run. The reason of a failure or a refusal is in its status, and is also the last message of
+    its history, as some clients read only `history[-1]` of a failed task.
 
     Raises: Conflict: the task is in a state that this end may not follow.
-
-    Some clients read only `history[-1]` of a failed task, so the reason stands there too.
     """
     state, message = _status_of(task, outcome, new_id)
     if not may_follow(task.status.state, state):
@@ -207,9 +207,7 @@ def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple
 
 
 def direct_message(task: Task, reply: Reply, message_id: str) -> Message:
-    """A reply that stands for a task, which there never was: its metadata says what became of the history, as the
-    task's would have.
-    """
+    """A reply without a task. Its metadata says what became of the history, as a task's would."""
     return Message(
         message_id=message_id,
         role=Role.AGENT,
@@ -220,7 +218,7 @@ def direct_message(task: Task, reply: Reply, message_id: str) -> Message:
 
 
 def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: Sequence[Question] = ()) -> Message:
-    """What the agent says about the task: text, and the questions as a data part that programs can answer by id."""
+    """A message of the agent about the task: text, and the questions as a data part that programs can answer by id."""
     parts: tuple[Text | Data, ...] = (Text.of(sound(text)),)
     if questions:
         parts = (*parts, Data(data={"questions": [question_out(question) for question in questions]}))
@@ -228,7 +226,7 @@ def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: S
 
 
 def question_out(question: Question) -> Metadata:
-    """A question as the task tells it."""
+    """A question as the task carries it."""
     out: Metadata = {"id": question.id, "value": question.value}
     if question.schema is not None:
         out["schema"] = question.schema

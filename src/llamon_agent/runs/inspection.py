@@ -1,7 +1,6 @@
-"""An operator's look at what is stored, whoever owns it: the port, and what it asks and tells.
+"""An operator's look at all that is stored, of every owner: the port and its values.
 
-It changes nothing, needs no leave of the edge that works on the same store, and blocks: it is for commands, not for an
-edge.
+It changes nothing, and works next to an edge on the same store. It blocks: it is for commands, not for an edge.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +44,7 @@ class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pending(self) -> int:
-        """How many migrations are still to be made; below 0, the store is a newer version's."""
+        """How many migrations are still to be made; below 0 if a newer version made the store."""
         return self.needed - self.schema
 
 

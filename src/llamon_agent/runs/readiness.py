@@ -1,10 +1,10 @@
-"""Whether this process is to be sent work: what a balancer and a supervisor ask, often and without a token.
+"""Whether this process should get work: what a balancer and a supervisor ask, often and without a token.
 
 Rules:
-1. A question costs the store next to nothing, however many ask: there is one look at a time, its outcome holds for as
-   long as a look may take, and who comes meanwhile is told the same.
+1. A question costs the store next to nothing, however many callers ask. There is one look at a time. Its outcome holds
+   for as long as a look may take, and every caller gets it meanwhile.
 2. An answer never takes longer than that either. A store that is slower counts as away.
-3. Who has begun to stop says so before anything else changes, so that nobody is sent here who would then be refused.
+3. A process that begins to stop says so before anything else changes, so that no work is sent to it and then refused.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Literal
 from llamon_agent.domain.errors import BackendError
 
 Check = Literal["starting", "stopping", "store"]
-"""Why a process is not ready: it has not begun yet, it stops, or its store is not reached."""
+"""Why a process is not ready: it has not started yet, it stops, or it cannot reach its store."""
 
 
 class Readiness:
@@ -46,11 +46,11 @@ class Readiness:
         self._has_started = True
 
     def stop(self) -> None:
-        """From now on nobody should send work, though it may still be taken for a while."""
+        """From now on no work should be sent here, though it may still be taken for a while."""
         self._is_stopping = True
 
     async def failing(self) -> tuple[Check, ...]:
-        """What keeps this process from being ready; nothing if it is."""
+        """The reasons why this process is not ready; none if it is."""
         if self._is_stopping:
             return ("stopping",)
         if not self._has_started:
@@ -73,12 +73,12 @@ class Readiness:
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         looking = self._looking
-        await asyncio.wait({looking}, timeout=self._look_s)  # who stops asking does not end it for the others
+        await asyncio.wait({looking}, timeout=self._look_s)  # a caller that leaves does not end the look of the others
         return looking.done() and not looking.cancelled() and looking.result()
 
     async def _look(self) -> bool:
-        """Look at the store, and keep what was found. It is not cut short: that would leave a thread or a connection
-        busy, and begin another.
+        """Look at the store, and keep the outcome. A look is not cut short: its thread or connection would stay busy,
+        and the next look would take another one.
         """
         began_s = self._clock_s()
         try:

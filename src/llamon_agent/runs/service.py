@@ -1,11 +1,11 @@
-"""The run service: a message becomes a run, a run's events become the task, and the task is told to whoever follows.
+"""The run service: a message becomes a run, a run's events become the task, and the task goes to its readers.
 
 Rules, in the order in which they matter:
-1. Record before telling: a state is in the store before any caller hears of it. Deltas are told at once and recorded at
-   state changes and at a bounded interval.
+1. Record before publishing: a state is in the store before any caller sees it. Deltas are published at once, and
+   recorded at state changes and at a bounded interval.
 2. Every record is a compare-and-set on the task's seq; a terminal state is never overwritten, here and in the store.
-3. One run per context (see `lanes`): decisions and reservations happen without an await between them.
-4. A run belongs to the service, never to the call that asked for it: whoever hangs up ends a subscription.
+3. One run per context (see `registry`): decisions and reservations happen without an await between them.
+4. A run belongs to the service, never to the call that asked for it: a caller that hangs up ends a subscription only.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
 )
 from llamon_agent.domain.events import Cancelled
-from llamon_agent.domain.task import Task, TaskState
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState
 from llamon_agent.runs.decisions import (
     Begin,
     Continue,
@@ -38,32 +38,22 @@ from llamon_agent.runs.decisions import (
     new_task,
     turn_of,
 )
-from llamon_agent.runs.elsewhere import Elsewhere
-from llamon_agent.runs.lease import Lease
-from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import (
-    Agent,
-    Clock,
-    IdempotencyKey,
-    Limits,
-    NewId,
-    RunRequest,
-    Runtime,
-    TaskPage,
-    TaskQuery,
-    TaskStore,
-)
+from llamon_agent.runs.housekeeping import Upkeep
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Clock, Limits, NewId, RunRequest, Runtime
+from llamon_agent.runs.ports.store import IdempotencyKey, TaskStore
 from llamon_agent.runs.readiness import Readiness
-from llamon_agent.runs.recorder import Recorder, to_its_end
-from llamon_agent.runs.run import Run
+from llamon_agent.runs.registry import RunRegistry
+from llamon_agent.runs.remote_tasks import RemoteTasks
+from llamon_agent.runs.run import Execution, Run
 from llamon_agent.runs.subscription import Subscription
-from llamon_agent.runs.takeover import Takeover, paused_in
-from llamon_agent.runs.under_way import UnderWay
-from llamon_agent.runs.upkeep import Upkeep
+from llamon_agent.runs.takeover import Lease, Takeover, paused_in
+from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
 
 logger = logging.getLogger(__name__)
 
-ELSEWHERE = "Another process of this agent works on the task, and it cannot be canceled from here; try again later."
+NOT_HERE = "Another process of this agent works on the task, and it cannot be canceled from here; try again later."
 
 
 class RunService:
@@ -83,18 +73,18 @@ class RunService:
         limits: Limits | None = None,
     ) -> None:
         self._store = store
-        self._recorder = Recorder(store, clock=clock, new_id=new_id)
+        self._recorder = TaskRecorder(store, clock=clock, new_id=new_id)
         self._runtimes = runtimes
         self._clock = clock
         self._new_id = new_id
         self._limits = limits or Limits()
         self._group = asyncio.TaskGroup()
         self._submitting: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
-        self._under_way = UnderWay(store, self._recorder, self._limits, self._make)
-        self.upkeep = Upkeep(self._under_way, self._limits, self._runtime_of)
-        self._elsewhere = Elsewhere(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
-        self._takeover = Takeover(store, self._recorder, self._under_way, self._limits, self._runtime_of)
-        self._lease = Lease(store, self._takeover, self._under_way, clock=clock, lease_s=self._limits.lease_s)
+        self._registry = RunRegistry(store, self._recorder, self._limits, self._make)
+        self.upkeep = Upkeep(self._registry, self._limits, self._runtime_of)
+        self._remote = RemoteTasks(self._group, self._make, self._now, every_s=self._limits.snapshot_every_s)
+        self._takeover = Takeover(store, self._recorder, self._registry, self._limits, self._runtime_of)
+        self._lease = Lease(store, self._takeover, self._registry, clock=clock, lease_s=self._limits.lease_s)
         self._keeping: asyncio.Task[None] | None = None
         self.readiness = Readiness(store.reached, look_s=self._limits.look_s)
 
@@ -107,12 +97,13 @@ class RunService:
     ) -> None:
         await self.drain(0)
         await self.readiness.close()
-        await self._under_way.conductor.leave()
+        await self._registry.leave()
         await self._group.__aexit__(kind, exc, trace)
 
     async def start(self) -> None:
-        """Take over what was left by processes that have ended, and be a holder until the service is drained. Call it
-        before the first message. Raises: BackendError.
+        """Take over the runs of processes that have ended, and be a holder until the service is drained.
+
+        Call it before the first message. Raises: BackendError.
         """
         await self._lease.renew()
         await self._lease.take_over()
@@ -120,41 +111,42 @@ class RunService:
         self.readiness.started()
 
     async def drain(self, timeout_s: float, *, stop_within_s: float | None = None) -> None:
-        """Take no more messages, let the runs finish for so long, then stop them; every stream ends.
+        """Take no more messages, give the runs this time to finish, then stop them; every stream ends.
 
-        What another process, or the next start, can go on with is left for it as it is; the rest fails.
+        A run that another process, or the next start, can continue stays as it is; the others fail.
 
-        Units: stop_within_s is how long a run has to stop before it is left behind; None: as for a cancel.
+        Units: stop_within_s is how long a run has to stop before it is abandoned; None: as for a cancel.
         """
         self.readiness.stop()
-        self._under_way.conductor.closing = True
-        self._elsewhere.close()
-        await self._under_way.drain(timeout_s, stop_within_s=stop_within_s)
+        self._registry.closing = True
+        self._remote.close()
+        await self._registry.drain(timeout_s, stop_within_s=stop_within_s)
         if self._keeping is not None:
             self._keeping.cancel()
             self._keeping = None
-            await self._lease.let_go()
+            await self._lease.release()
 
     def replace_runtimes(self, runtimes: Mapping[str, Runtime]) -> None:
-        """Let these agents take the messages that come from now on."""
+        """These agents take the messages from now on."""
         self._runtimes = runtimes
 
     async def idle(self, agent: Agent) -> None:
         """Wait until no run is left of an agent that was replaced."""
-        await self._under_way.idle(agent)
+        await self._registry.idle(agent)
 
     # --- what callers ask -------------------------------------------------------------------------------------------
 
     async def submit_run(self, request: RunRequest) -> Run:
-        """Take a message: begin a task in its context, or answer the one that waits for it; or, where its key says that
-        it was taken before, find what came of it.
+        """Take a message: it begins a task in its context, or answers the paused one. A message whose key was used
+        before changes nothing, and its run is that of the first message.
 
-        Shape:  the run that the message began or went on with, its task recorded; or one with `reply` set, whose agent
-                has answered without a task. Where the configuration allows that, it is waited for which of them it is.
+        Shape:  the run that the message began or continued, its task recorded; or one with `reply` set, whose agent has
+                answered without a task. Where the configuration allows such replies, the call waits until it is known
+                which of the two it is.
         Raises: TaskNotFound, BadParams, TaskHasEnded, TaskIsBusy, ContextIsBusy, ContentTypeNotSupported, AgentIsGone;
                 BackendError.
         """
-        if self._under_way.conductor.closing:
+        if self._registry.closing:
             raise BackendError
         if request.key is None:
             return await self._submit(request)
@@ -165,34 +157,33 @@ class RunService:
     async def cancel_run(self, owner: str, agent: str, task_id: str, *, again_ok: bool) -> Task:
         """Stop the task's work and wait until it has stopped; the canceled task.
 
-        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError, also where another
+        Raises: TaskNotFound; TaskNotCancelable: it has ended, perhaps a moment ago; BackendError, also if another
                 process works on it.
         """
         task = await self.get(owner, agent, task_id)
-        if self._under_way.is_elsewhere(task):
+        if self._registry.is_remote(task):
             await self._lease.take_over()
             task = await self.get(owner, agent, task_id)
-        while decide_cancel(task, again_ok=again_ok):  # again if it comes to a pause, which was being recorded already
-            task, again_ok = await self._cancel(task), True
+        while decide_cancel(task, again_ok=again_ok):  # again if a pause was being recorded already
+            task, again_ok = await self._stop_and_wait(task), True
         return task
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task:
-        """The task as it is now. Raises: TaskNotFound, also for somebody else's."""
+        """The task as it is now. Raises: TaskNotFound, also for another owner's."""
         while True:
-            live = self._under_way.live.get(task_id)
+            live = self._registry.live(task_id)
             if live is not None and (live.task.owner, live.task.agent) == (owner, agent):
                 if not live.saved_seq:
                     raise TaskNotFound
                 return live.snapshot()
-            known_seq = self._under_way.live.last_seq(task_id)
+            known_seq = self._registry.tasks.last_seq(task_id)
             task = await self._store.get(owner, agent, task_id)
             if task is None:
                 raise TaskNotFound
             if task.seq < known_seq:
-                self._under_way.gone_back(task)
-            if self._under_way.live.is_current(task):
-                lost = not task.is_settled and task_id in self._under_way.conductor.lost
-                after = await self._takeover.end_lost(task) if lost else task
+                self._registry.accept_older(task)
+            if self._registry.tasks.is_current(task):
+                after = await self._takeover.end_lost(task) if self._registry.is_lost(task) else task
                 if after is not None:
                     return after
 
@@ -205,30 +196,28 @@ class RunService:
     ) -> Subscription:
         """Follow a task until it is terminal, through pauses.
 
-        Shape:  a snapshot first; with after_seq (what the reader has already) only what came later, while that is kept.
+        Shape:  a snapshot first; with after_seq (what the reader has already) only the later updates, while they are
+                kept.
         Raises: TaskNotFound; UnsupportedOperation: it has ended and `ended_ok` is false (A2A 1.0 §3.1.6).
         """
         task = await self.get(owner, agent, task_id)
         if task.is_terminal and not ended_ok:
             raise UnsupportedOperation("The task has ended, there is nothing to follow; get it instead.")
-        if self._under_way.is_elsewhere(task):
-            return self._elsewhere.follow(task, ends_at_pause=False)
-        live = self._under_way.alive(task)
-        resumable = after_seq is not None and live.broadcast.first - 1 <= after_seq <= live.broadcast.seq
-        first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.broadcast.seq)
-        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._under_way.let_go)
+        if self._registry.is_remote(task):
+            return self._remote.follow(task, ends_at_pause=False)
+        live = self._registry.hold(task)
+        resumable = after_seq is not None and live.event_log.first - 1 <= after_seq <= live.event_log.seq
+        first, seq = (None, after_seq) if resumable and not task.is_terminal else (live.snapshot(), live.event_log.seq)
+        return Subscription(live, first, seq or 0, ends_at_pause=False, on_close=self._registry.drop_idle)
 
-    async def _cancel(self, task: Task) -> Task:
+    async def _stop_and_wait(self, task: Task) -> Task:
         """Stop what the task does; the task once that has stopped. Raises: BackendError."""
-        if self._under_way.is_elsewhere(task):
-            raise BackendError(ELSEWHERE)
-        run = self._under_way.runs.get(task.id)
+        if self._registry.is_remote(task):
+            raise BackendError(NOT_HERE)
+        run = self._registry.stop(task.id, Cancelled())
         if run is None:
-            run = Run(self._under_way.alive(task), self._runtime_of(task.agent), None, task, self._under_way.let_go)
-            self._under_way.runs[task.id] = self._under_way.conductor.start_abandoning(run, Cancelled())
-        else:
-            self._under_way.conductor.stop(run, Cancelled())
-        return await run.settled(self._limits.cancel_grace_s * 2)
+            run = self._registry.end_paused(task, self._runtime_of(task.agent), Cancelled())
+        return await run.wait_settled(self._limits.cancel_wait_s)
 
     # --- how a run begins -------------------------------------------------------------------------------------------
 
@@ -247,58 +236,58 @@ class RunService:
             except TaskIsBusy:
                 if named is None or not await self._is_free_again(named):
                     raise
-            except Conflict:  # somebody else was faster: look again, and decide on what is there now
+            except Conflict:  # another call was faster: read the record again, and decide anew
                 if named is None and request.task_id is not None:
-                    raise TaskNotFound from None  # the id that was chosen is somebody else's
+                    raise TaskNotFound from None  # the chosen id belongs to another owner
                 logger.debug("a submission met a newer task and is decided again")
 
     async def _named(self, request: RunRequest) -> Task | None:
-        """The task that the request names; none where it names none, or may name a new one. Raises: TaskNotFound."""
+        """The task that the request names; None if it names none, or may name a new one. Raises: TaskNotFound."""
         if request.task_id is None:
             return None
         try:
             return await self.get(request.owner, request.agent, request.task_id)
         except TaskNotFound:
-            is_theirs = self._under_way.live.get(request.task_id) is not None
+            is_theirs = self._registry.live(request.task_id) is not None
             if is_theirs or not may_name(request.task_id, self._runtime(request.agent).target):
                 raise
             return None
 
     async def _is_free_again(self, task: Task) -> bool:
-        """Wait until a busy task asks or has ended, where its agent lets messages wait; whether it has."""
+        """Wait until a busy task is settled, if its agent lets messages wait; whether it is."""
         target = self._runtime(task.agent).target
-        run = self._under_way.runs.get(task.id)
-        if target.when_busy != "wait" or self._under_way.is_elsewhere(task):
+        run = self._registry.run_of(task.id)
+        if target.when_busy != "wait" or self._registry.is_remote(task):
             return False
-        return run is None or (await run.settled(target.timeout_s)).is_settled
+        return run is None or (await run.wait_settled(target.timeout_s)).is_settled
 
     async def _repeated(self, request: RunRequest) -> Run | None:
-        """What came of a message with this key before. Raises: BadParams: it was another message."""
+        """The run of an earlier message with this key. Raises: BadParams: it was another message."""
         if request.key is None:
             return None
         key, digest = request.key
-        remembered = await self._store.recall(request.owner, request.agent, key)
+        remembered = await self._store.find_key(request.owner, request.agent, key)
         if remembered is None:
             return None
         if remembered.digest != digest:
             raise BadParams("The idempotency key was used for another message before; use a new one for each message.")
-        if (run := self._under_way.runs.get(remembered.task_id)) is not None:
+        if (run := self._registry.run_of(remembered.task_id)) is not None:
             return run
         task = await self.get(request.owner, request.agent, remembered.task_id)
-        if not self._under_way.is_elsewhere(task):
+        if not self._registry.is_remote(task):
             return Run.over(self._make(task))
-        run = Run(self._make(task), None, None, task, lambda _live: None)
-        self._group.create_task(self._wait_elsewhere(run))
+        run = Run(self._make(task))
+        self._group.create_task(self._follow_remote(run))
         return run
 
-    async def _wait_elsewhere(self, run: Run) -> None:
+    async def _follow_remote(self, run: Run) -> None:
         """Let a run end with its task, which another process works on."""
-        following = self._elsewhere.follow(run.live.task, ends_at_pause=True)
+        following = self._remote.follow(run.live.task, ends_at_pause=True)
         async for _ in following:
-            run.live.replaced(following.snapshot())
+            run.live.adopt(following.snapshot())
         following.close()
         if not run.live.task.is_settled:
-            run.live.broadcast.close()
+            run.live.event_log.close()
         run.end(run.live.task if run.live.task.is_settled else None)
 
     async def _pending(self, request: RunRequest) -> Task | None:
@@ -306,77 +295,69 @@ class RunService:
         if request.context_id is None:
             return None
         context = (request.owner, request.agent, request.context_id)
-        holder = self._under_way.lanes.holder(context)
+        holder = self._registry.queues.holder(context)
         if holder is not None:
             return holder.snapshot() if holder.task.is_paused else None
         return await paused_in(self._store, context)
 
     async def _begin(self, request: RunRequest) -> Run:
-        """Record a new task, and start its run or let it wait behind the context's."""
+        """Record a new task, and start its run, or let it wait for the context's current one."""
         context_id = request.context_id or self._new_id()
         key = (request.owner, request.agent, context_id)
-        await self.upkeep.forgotten(key)
+        await self._registry.queues.deleted(key)
         runtime = self._runtime(request.agent)
-        self._under_way.lanes.check_room(key)
-        starts = self._under_way.lanes.is_free(key)
+        self._registry.queues.check_capacity(key)
+        starts = self._registry.queues.is_free(key)
         state = TaskState.WORKING if starts else TaskState.SUBMITTED
         task_id = request.task_id or self._new_id()
         task = new_task(request, context_id, state, task_id=task_id, now_ms=self._clock())
-        live = self._under_way.live.alive(task)
-        live.saved_seq = 0  # nobody may see it before it is recorded
-        run = self._under_way.runs[task.id] = Run(
-            live, runtime, turn_of(task, request, runtime.target, answers=False), task, self._under_way.let_go
-        )
-        if starts:
-            self._under_way.lanes.hold(live)
-        else:
-            self._under_way.lanes.queue(run)
+        execution = self._registry.enter(task, turn_of(task, request, runtime.target, answers=False), runtime)
         if starts and runtime.target.direct_messages and request.key is None:  # a key stands for a task
-            return await self._open(run)
+            return await self._open(execution)
+        live = execution.live
         try:
-            await to_its_end(self._recorder.create(live, run.turn, key=self._key_of(request)))
+            await finish_write(self._recorder.create(live, execution.turn, key=self._key_of(request)))
         finally:
             if not live.saved_seq:
-                self._under_way.release(run)
+                self._registry.release(execution)
             elif starts:
-                self._under_way.conductor.start(run)
-        return run
+                self._registry.start(execution)
+        return execution.run
 
-    async def _open(self, run: Run) -> Run:
-        """Start a run that may answer without a task, and wait until it is known which it is.
+    async def _open(self, execution: Execution) -> Run:
+        """Start a run that may answer without a task, and wait until it is known whether it does.
 
-        A message that waits behind another never comes here: its caller is told at once that it waits, and that is a
-        task. Whoever stops waiting cancels the future, and nothing else.
+        A message that must wait for another run never comes here: its caller gets a task at once.
+        A caller that stops waiting cancels the future, and nothing else.
         """
-        opening = run.opening = asyncio.get_running_loop().create_future()
-        self._under_way.conductor.start(run)
+        opening = execution.opening = asyncio.get_running_loop().create_future()
+        self._registry.start(execution)
         await opening
-        return run
+        return execution.run
 
     async def _continue(self, task: Task, request: RunRequest) -> Run:
         """Record that the paused task works again, and start the run that takes the answer."""
         runtime = self._runtime(task.agent)
         check_answer(task, request.message)
-        live = self._under_way.alive(task)
-        if task.id in self._under_way.runs:
+        live = self._registry.hold(task)
+        if self._registry.run_of(task.id) is not None:
             raise TaskIsBusy
-        before = live.snapshot()
-        after = begun(before, request.message, self._clock())
+        after = begun(live.snapshot(), request.message, self._clock())
         turn = turn_of(task, request, runtime.target, answers=True)
-        run = self._under_way.runs[task.id] = Run(live, runtime, turn, after, self._under_way.let_go)
+        execution = self._registry.resume(live, turn, runtime, after)
         try:
-            await to_its_end(self._recorder.state(live, after, turn=turn, key=self._key_of(request)))
+            await finish_write(self._recorder.state(live, after, turn=turn, key=self._key_of(request)))
         except KeyTaken:
             raise
         except Conflict:  # the record is newer than what this process knows of the task
-            live.broadcast.close()
+            live.event_log.close()
             raise
         finally:
             if live.saved_seq == after.seq:
-                self._under_way.conductor.start(run)
+                self._registry.start(execution)
             else:
-                self._under_way.release(run)
-        return run
+                self._registry.release(execution)
+        return execution.run
 
     def _key_of(self, request: RunRequest) -> IdempotencyKey | None:
         if request.key is None:
@@ -385,8 +366,8 @@ class RunService:
         return IdempotencyKey(value=value, digest=digest, at_ms=self._clock())
 
     def _runtime(self, agent: str) -> Runtime:
-        """What takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
-        if self._under_way.conductor.closing:
+        """The runtime that takes an agent's messages now. Raises: AgentIsGone; BackendError: the service stops."""
+        if self._registry.closing:
             raise BackendError
         if agent not in self._runtimes:
             raise AgentIsGone

@@ -1,4 +1,4 @@
-"""One reader of a task: a snapshot first, then every later update in order, none twice."""
+"""One reader of a task: a snapshot first, then every later update in order, each once."""
 
 from collections.abc import Callable
 from typing import Self
@@ -6,14 +6,18 @@ from typing import Self
 from llamon_agent.domain.errors import Gone
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
 from llamon_agent.domain.task import Task, TaskStatus
-from llamon_agent.runs.live import LiveTask
+from llamon_agent.runs.live_task import LiveTask
+
+
+def ignore_close(_live: LiveTask) -> None:
+    """The `on_close` of a subscription whose owner need not know of its end."""
 
 
 class Subscription:
-    """An async iterator of batches: what is at hand comes together, in order.
+    """An async iterator of batches: all updates that are ready come together, in order.
 
-    A reader that fell behind the window is given the task as it is now, as updates that replace what it has, and goes
-    on from there: it loses detail, never text.
+    A reader that is slower than the window gets the task as it is now, as updates that replace what it has, and
+    continues from there: it loses detail, never text.
     """
 
     def __init__(
@@ -32,7 +36,7 @@ class Subscription:
         self._on_close = on_close
         self._ended = False
         self._closed = False
-        live.broadcast.readers += 1
+        live.event_log.readers += 1
 
     @property
     def task(self) -> Task:
@@ -46,7 +50,7 @@ class Subscription:
     @property
     def is_cut_off(self) -> bool:
         """Whether the stream has ended before its last event: the service stops, and the task goes on."""
-        return self._live.broadcast.closed and not self._ended
+        return self._live.event_log.closed and not self._ended
 
     def is_last(self, event: Snapshot | Update) -> bool:
         """Whether this stream ends with that event."""
@@ -59,10 +63,10 @@ class Subscription:
         return self
 
     async def __anext__(self) -> list[Snapshot | Update]:
-        """The next events. Raises: BackendError: the task could not be recorded, so that its end cannot be told."""
+        """The next events. Raises: BackendError: the task could not be recorded, so its end cannot be sent."""
         if self._ended:
             raise StopAsyncIteration
-        broadcast = self._live.broadcast
+        log = self._live.event_log
         batch: list[Snapshot | Update] = []
         if self._first is not None:
             batch.append(Snapshot(task=self._first))
@@ -71,24 +75,24 @@ class Subscription:
             batch += self._take()
             if batch:
                 return self._until_last(batch)
-            if broadcast.closed:
+            if log.closed:
                 raise self._live.lost or StopAsyncIteration
-            await broadcast.changed()
+            await log.changed()
 
     def close(self) -> None:
         """Stop reading. The run goes on; calling it twice is fine."""
         if not self._closed:
             self._closed = self._ended = True
-            self._live.broadcast.readers -= 1
+            self._live.event_log.readers -= 1
             self._on_close(self._live)
 
     def _take(self) -> list[Update]:
-        broadcast = self._live.broadcast
+        log = self._live.event_log
         try:
-            updates = broadcast.after(self._seq)
+            updates = log.after(self._seq)
         except Gone:
-            updates = self._live.catch_up()
-        self._seq = broadcast.seq
+            updates = self._live.resync()
+        self._seq = log.seq
         return updates
 
     def _until_last(self, batch: list[Snapshot | Update]) -> list[Snapshot | Update]:

@@ -1,1 +1,1 @@
-"""Where tasks are kept."""
+"""The stores of tasks: in memory, in an SQLite file, in a Postgres database."""

@@ -1,18 +1,18 @@
-"""Tasks in memory: for `--ephemeral`, for tests, and as the plainest reading of the stores' contracts."""
+"""Tasks in memory: for `--ephemeral`, for tests, and as the simplest implementation of the stores' contracts."""
 
 from collections.abc import Collection, Iterable
 
 import msgspec
 
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
-from llamon_agent.domain.push import TaskPushConfig
-from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import Abandoned, IdempotencyKey, Pruned, Remembered, TaskPage, TaskQuery, Turn
+from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 
 
 class MemoryTaskStore:
-    """A `TaskStore` and `PushStore` that forgets with the process. What it keeps is frozen, so it hands out what it was
-    given, uncopied. Nobody else has it, so there is nothing to hold and nothing to take over.
+    """A `TaskStore` and `PushStore` that ends with the process. Tasks are frozen, so it returns them uncopied. No other
+    process can use it, so there is nothing to hold and nothing to take over.
     """
 
     holder = "memory"
@@ -20,11 +20,9 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
-        self._contexts: dict[str, list[str]] = {}  # the ids of a context's tasks, so that asking for one costs little
+        self._contexts: dict[str, list[str]] = {}  # the ids of each context's tasks, so that listing one is cheap
         self._pushes: dict[str, dict[str, TaskPushConfig]] = {}  # by task and id
-        self._keys: dict[
-            tuple[str, str, str], tuple[str, IdempotencyKey]
-        ] = {}  # by owner, agent and key: the task's id
+        self._keys: dict[tuple[str, str, str], tuple[str, IdempotencyKey]] = {}  # owner, agent, key -> task id, key
         self._closed = False
 
     async def reached(self) -> None:
@@ -34,7 +32,7 @@ class MemoryTaskStore:
         self,
         task: Task,
         *,
-        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
         key: IdempotencyKey | None = None,
     ) -> None:
         self._check_open()
@@ -50,7 +48,7 @@ class MemoryTaskStore:
         task: Task,
         *,
         expect: int,
-        turn: Turn | None = None,  # noqa: ARG002 -- nobody could take it over
+        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
         key: IdempotencyKey | None = None,
     ) -> None:
         self._check_open()
@@ -68,11 +66,11 @@ class MemoryTaskStore:
 
     async def list(self, query: TaskQuery) -> TaskPage:
         self._check_open()
-        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_place, reverse=True)
-        rest = [task for task in found if query.after is None or _place(task) < query.after]
+        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_order, reverse=True)
+        rest = [task for task in found if query.after is None or _order(task) < query.after]
         return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
 
-    async def recall(self, owner: str, agent: str, key: str) -> Remembered | None:
+    async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         self._check_open()
         task_id, kept = self._keys.get((owner, agent, key), ("", None))
         return None if kept is None else Remembered(digest=kept.digest, task_id=task_id)
@@ -81,7 +79,7 @@ class MemoryTaskStore:
         self._check_open()
         return True
 
-    async def let_go(self) -> None:
+    async def release_holder(self) -> None:
         self._check_open()
 
     async def take_over(
@@ -97,21 +95,21 @@ class MemoryTaskStore:
     async def held(
         self,
         *,
-        beside: Collection[str],  # noqa: ARG002 -- there is nothing to hold
+        excluding: Collection[str],  # noqa: ARG002 -- there is nothing to hold
         limit: int,  # noqa: ARG002
     ) -> tuple[Task, ...]:
         self._check_open()
         return ()
 
-    async def unanswered(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
+    async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         self._check_open()
         old = [task for task in self._tasks.values() if task.is_paused and task.status.at_ms < before_ms]
-        return tuple(sorted(old, key=_place)[:limit])
+        return tuple(sorted(old, key=_order)[:limit])
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
         self._check_open()
         old = [task for task in self._tasks.values() if task.is_terminal and task.status.at_ms < before_ms]
-        gone = sorted(old, key=_place)[:limit]
+        gone = sorted(old, key=_order)[:limit]
         for task in gone:
             self._forget(task)
         ids = {task.id for task in gone}
@@ -147,21 +145,21 @@ class MemoryTaskStore:
             if push.config.id == config_id:
                 del self._pushes[task_id][config_id]
 
-    async def push_told(self, task_id: str, config_id: str, seq: int) -> None:
+    async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
         self._check_open()
         kept = self._pushes.get(task_id, {})
         if config_id in kept and kept[config_id].told_seq < seq:
             kept[config_id] = msgspec.structs.replace(kept[config_id], told_seq=seq)
 
-    async def untold_push(self) -> tuple[TaskPushConfig, ...]:
+    async def undelivered(self) -> tuple[TaskPushConfig, ...]:
         self._check_open()
         kept = [push for _, pushes in sorted(self._pushes.items()) for _, push in sorted(pushes.items())]
-        return tuple(push for push in kept if self._has_to_be_told(push))
+        return tuple(push for push in kept if self._is_undelivered(push))
 
     async def close(self) -> None:
         self._closed = True
 
-    def _has_to_be_told(self, push: TaskPushConfig) -> bool:
+    def _is_undelivered(self, push: TaskPushConfig) -> bool:
         task = self._tasks.get(push.task_id)
         return task is not None and (not task.is_terminal or task.seq > push.told_seq)
 
@@ -200,6 +198,6 @@ def _matches(query: TaskQuery, task: Task) -> bool:
     )
 
 
-def _place(task: Task) -> tuple[int, str]:
-    """Where a task stands in a list, which is read from the highest place down."""
+def _order(task: Task) -> tuple[int, str]:
+    """The sort key of a list, whose highest comes first."""
     return task.status.at_ms, task.id

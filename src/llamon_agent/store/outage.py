@@ -1,50 +1,64 @@
-"""What the log hears when something that things are kept in is away: not one line for each call that it fails.
+"""How the log reports a store that fails: not with one line for each failed call.
 
-A store that is away fails every call, and a log that says so every time is as full as the disk. So a line tells that it
-is away, why, and what helps; another one follows each minute as long as that stays so, and a last one says that it is
-over. Where the reason is none that we know, each failure is logged with its traceback, as it may be our own fault.
+A store that is down fails every call, and one line for each of them would fill the disk. So one line says that it
+fails, why, and what helps; the line is repeated each minute while that lasts, and a last line says that it is over.
+Where the reason is unknown, each failure is logged with its traceback, as it may be our own fault.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
-_AGAIN_S = 60.0
+from llamon_agent.domain.errors import BackendError
+
+_REPEAT_S = 60.0
 
 
 class Outage:
-    """One thing that a store does for its callers, such as being written.
+    """One kind of use of a store that may fail, such as writing. Belongs to one thread.
 
-    Shape: `what` cannot be `does`, as in: the task store data/tasks.sqlite cannot be written. Belongs to one thread.
+    Shape: store and verb as in "the task store data/tasks.sqlite cannot be written".
     """
 
-    def __init__(self, what: str, does: str, log: logging.Logger, *, clock_s: Callable[[], float] = monotonic) -> None:
-        self._what = what
-        self._does = does
+    def __init__(self, store: str, verb: str, log: logging.Logger, *, clock_s: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._verb = verb
         self._log = log
         self._clock_s = clock_s
-        self._told_s = float("-inf")
-        self._is_told = False
+        self._logged_s = float("-inf")
+        self._is_logged = False
         self._failed = 0
         self.is_on = False
-        """Whether the last use failed, of a thing that is away. One that failed and nobody knows why may be to blame
-        itself, so it does not count."""
+        """Whether the last use failed for a known reason. A failure without one may be the fault of the use itself."""
 
     def failed(self, why: str | None, cause: BaseException) -> None:
-        """It did not work. Shape: why is what is wrong and what helps; None where nobody knows."""
+        """Report a failure. Shape: why is what is wrong and what helps; None where that is unknown."""
         self._failed += 1
         if why is None:
-            self._log.error("%s cannot be %s", self._what, self._does, exc_info=cause)
+            self._log.error("%s cannot be %s", self._store, self._verb, exc_info=cause)
             return
         self.is_on = True
         now_s = self._clock_s()
-        if now_s - self._told_s >= _AGAIN_S:
-            self._told_s, self._is_told = now_s, True
-            self._log.error("%s cannot be %s: %s", self._what, self._does, why)
-        self._log.debug("%s could not be %s", self._what, self._does, exc_info=cause)
+        if now_s - self._logged_s >= _REPEAT_S:
+            self._logged_s, self._is_logged = now_s, True
+            self._log.error("%s cannot be %s: %s", self._store, self._verb, why)
+        self._log.debug("%s could not be %s", self._store, self._verb, exc_info=cause)
 
     def over(self) -> None:
-        """It works."""
-        if self._is_told:
-            self._log.info("%s can be %s again; failed meanwhile: %d", self._what, self._does, self._failed)
-        self._is_told, self._failed, self.is_on = False, 0, False
+        """Report a success."""
+        if self._is_logged:
+            self._log.info("%s can be %s again; failed meanwhile: %d", self._store, self._verb, self._failed)
+        self._is_logged, self._failed, self.is_on = False, 0, False
+
+    @contextmanager
+    def reporting(
+        self, errors: tuple[type[Exception], ...], reason_of: Callable[[BaseException], str | None]
+    ) -> Iterator[None]:
+        """Around one use of the store: report how it went. Raises: BackendError, in place of these errors."""
+        try:
+            yield
+        except errors as exc:
+            self.failed(reason_of(exc), exc)
+            raise BackendError() from exc
+        self.over()

@@ -1,7 +1,7 @@
-"""Tasks and turns as every store keeps them, whole and as JSON; and what becomes of one that cannot be read.
+"""Tasks and turns as every store keeps them, whole and as JSON; and what happens to one that cannot be read.
 
-A caller who asks for such a task is told that the store fails. Who goes through many of them, whoever's they are,
-leaves it out: one damaged record, or one of a newer version, is in nobody else's way.
+A caller that asks for such a task gets an error of the store. Whatever goes through many tasks, of all owners, skips
+it: one damaged record, or one of a newer version, must not stop the rest.
 """
 
 import logging
@@ -11,7 +11,8 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Task
-from llamon_agent.runs.ports import Abandoned, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.store import Abandoned
 
 _read_task = msgspec.json.Decoder(Task).decode
 _read_turn = msgspec.json.Decoder(Turn).decode
@@ -20,21 +21,21 @@ _log = logging.getLogger(__name__)
 
 
 def task_in(body: bytes) -> Task:
-    """Raises: BackendError: what is kept is no task."""
+    """Raises: BackendError: the record holds no readable task."""
     try:
         return _read_task(body)
     except msgspec.MsgspecError as exc:
-        _log.exception("the task store keeps a task that cannot be read")
+        _log.exception("the task store holds a task that cannot be read")
         raise BackendError() from exc
 
 
 def readable(bodies: Iterable[bytes]) -> tuple[Task, ...]:
-    """Those of the tasks that can be read."""
+    """The tasks that can be read."""
     return tuple(task for body in bodies if (task := _task_or_none(body)) is not None)
 
 
 def abandoned_in(rows: Iterable[tuple[bytes, bytes | None, int]]) -> tuple[Abandoned, ...]:
-    """What was taken over and can be read. A turn that cannot counts as none that was kept.
+    """The runs that were taken over and can be read. A turn that cannot be read counts as missing.
 
     Shape: task, turn and attempt.
     """
@@ -56,5 +57,5 @@ def _turn_or_none(turn: bytes | None) -> Turn | None:
     try:
         return None if turn is None else _read_turn(turn)
     except msgspec.MsgspecError:
-        _log.exception("the task store keeps a turn that cannot be read")
+        _log.exception("the task store holds a turn that cannot be read")
         return None

@@ -1,19 +1,22 @@
 """SQL that lives in files: named statements, and numbered migrations.
 
-A file of statements holds several, each under a line `-- name: what_for`; it is read once, when its store is imported.
+A file holds several statements, each below a line `-- name: what_for`. It is read once, when its store is imported.
 """
 
 import re
 from collections.abc import Mapping
 from importlib.resources import files
 
+EARLIEST_MS, LATEST_MS = -(1 << 63), (1 << 63) - 1
+"""The bounds of a column of 64 bits: what a filter by time is set to when it is off, so that an index still seeks."""
+
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def read_statements(text: str) -> Mapping[str, str]:
-    """Take a file of named statements apart.
+    """Split a file of named statements.
 
-    Shape: what stands above the first name is a comment; a statement loses its closing semicolon.
+    Shape: what comes before the first name is a comment; a statement loses its closing semicolon.
     """
     _, *rest = _NAME.split(text)
     return {name: sql.strip().removesuffix(";") for name, sql in zip(rest[::2], rest[1::2], strict=True)}

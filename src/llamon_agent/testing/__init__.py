@@ -1,1 +1,1 @@
-"""Shipped for tests of agents and of ports: scripted agent, hand clock, contract suites."""
+"""Shipped for tests of agents and of ports: a scripted agent, a clock and ids."""

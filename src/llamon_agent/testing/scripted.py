@@ -1,4 +1,4 @@
-"""An agent that says what a test wrote for it.
+"""What a test drives by hand: an agent that plays scripts, a clock, and ids that can be foretold.
 
 gate = Gate()
 agent = ScriptedAgent(
@@ -12,14 +12,16 @@ gate.open()
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from itertools import count
 
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Outcome, RunEvent
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import NewId
 
 
 class Gate:
-    """A place in a script to wait at. Never opened, it holds the turn until somebody cancels it."""
+    """A place in a script to wait at. Never opened, it holds the turn until the turn is cancelled."""
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
@@ -45,12 +47,12 @@ class ScriptedAgent:
     """An `Agent` that takes one script per turn, in the order of the turns.
 
     Shape: `turns` are those it was given, `cancelled` those that were cut short, `abandoned` the threads that were to
-           be put right, `forgotten` those that were to be deleted, each in order. A turn that is taken again gets the
+           be repaired, `forgotten` those that were to be deleted, each in order. A turn that is taken again gets the
            next script, like any other.
     """
 
-    def __init__(self, *scripts: Sequence[Step], recovers: bool = False) -> None:
-        self.recovers = recovers
+    def __init__(self, *scripts: Sequence[Step], survives_restart: bool = False) -> None:
+        self.survives_restart = survives_restart
         self._scripts = list(scripts)
         self.turns: list[Turn] = []
         self.cancelled: list[Turn] = []
@@ -71,12 +73,31 @@ class ScriptedAgent:
                 else:
                     yield step
         except (GeneratorExit, asyncio.CancelledError):
-            if not isinstance(step, Outcome):  # closed behind its last word, it was not cut short
+            if not isinstance(step, Outcome):  # an agent that is closed after its outcome was not cut short
                 self.cancelled.append(turn)
             raise
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         self.abandoned.append(thread_id)
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         self.forgotten.append(thread_id)
+
+
+class HandClock:
+    """A `Clock` that stands still until it is advanced. Units: now_ms and ms are milliseconds."""
+
+    def __init__(self, now_ms: int = 1_000) -> None:
+        self.now_ms = now_ms
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+    def advance(self, ms: int) -> None:
+        self.now_ms += ms
+
+
+def counting_ids(prefix: str = "id") -> NewId:
+    """Ids that a test can foretell: `id-1`, `id-2`, ..."""
+    numbers = count(1)
+    return lambda: f"{prefix}-{next(numbers)}"

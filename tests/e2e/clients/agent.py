@@ -24,7 +24,7 @@ TABLE: dict[str, Any] = {
 
 
 class Everything:
-    """Keeps what it was told by thread, what it asked, and what waits to be let go."""
+    """Keeps its messages by thread, its questions, and the runs that it holds."""
 
     def __init__(self) -> None:
         self._told: dict[str, list[str]] = {}
@@ -53,7 +53,7 @@ class Everything:
         command, *words = prompt.split(maxsplit=1)
         rest = " ".join(words)
         match command:
-            case "recall":
+            case "find_key":
                 yield " | ".join(told)
             case "ask":
                 yield {"interrupt": f"Which {rest}?"}

@@ -30,7 +30,7 @@ class Receiver:
         self._told = told
 
     def until(self, state: str, path: str) -> list[Told]:
-        """What was told at that path, up to the one that has the state. Raises: queue.Empty: it did not come."""
+        """What was posted to that path, up to the one that has the state. Raises: queue.Empty: it did not come."""
         seen: list[Told] = []
         while not seen or state_of(seen[-1].body) != state:
             told = self._told.get(timeout=WAIT_S)
@@ -39,7 +39,7 @@ class Receiver:
 
 
 def state_of(body: dict[str, Any]) -> str:
-    """The state that a notification tells: of 0.x a task, of 1.0 a task or a status; of an artifact, none."""
+    """The state in a notification: of 0.x a task, of 1.0 a task or a status; of an artifact, none."""
     about = body.get("task") or body.get("statusUpdate") or body
     state: str = about.get("status", {}).get("state", "")
     return state.removeprefix("TASK_STATE_").lower().replace("_", "-")

@@ -80,7 +80,7 @@ def running(program: Program, log: Path) -> Iterator[Running]:
 
 
 class Remote:
-    """A client of somebody else's that is connected to our edge, spoken to in our shapes."""
+    """A client of another project that is connected to our edge, and takes and gives our shapes."""
 
     def __init__(self, client: Client, program: Running, name: str) -> None:
         self.client = client

@@ -152,7 +152,7 @@ def rebuilt(events: Sequence[Event]) -> Task:
 
 
 def ending(events: Iterable[Event]) -> StatusEvent:
-    """The last event, which must tell a state."""
+    """The last event, which must have a state."""
     *_, last = events
     assert isinstance(last, StatusEvent), last
     return last

@@ -76,28 +76,28 @@ def test_a_context_remembers(remote: Remote) -> None:
     context = unique("c")
     remote.task("the first", context=context)
     remote.task("the second", context=context)
-    assert answer_of(remote.task("recall", context=context)) == "the first | the second"
-    assert answer_of(remote.task("recall", context=unique("c"))) == ""
+    assert answer_of(remote.task("find_key", context=context)) == "the first | the second"
+    assert answer_of(remote.task("find_key", context=unique("c"))) == ""
 
 
 @pytest.mark.parametrize("place", ["metadata", "call_metadata"])
 def test_history_is_seeded_once_from_both_places(remote: Remote, place: str) -> None:
     context, wire = unique("c"), remote.client.wire
-    past = [wire.turn("user", "long ago", "h1"), wire.turn("agent", "I recall", "h2")]
-    first = remote.task("recall", context=context, **{place: {"history": past}})
-    assert answer_of(first) == "long ago | I recall"
+    past = [wire.turn("user", "long ago", "h1"), wire.turn("agent", "I find_key", "h2")]
+    first = remote.task("find_key", context=context, **{place: {"history": past}})
+    assert answer_of(first) == "long ago | I find_key"
     assert first.metadata["history"]["seeded"] == 2
     other = [wire.turn("user", "never was", "h3")]
     assert (
-        answer_of(remote.task("recall", context=context, **{place: {"history": other}}))
-        == "long ago | I recall | recall"
+        answer_of(remote.task("find_key", context=context, **{place: {"history": other}}))
+        == "long ago | I find_key | find_key"
     )
 
 
 def test_the_messages_history_wins_over_the_calls(remote: Remote) -> None:
     turn = remote.client.wire.turn
     task = remote.task(
-        "recall",
+        "find_key",
         metadata={"history": [turn("user", "the message's", "h1")]},
         call_metadata={"history": [turn("user", "the call's", "h1")]},
     )
@@ -186,12 +186,12 @@ def test_a_send_that_does_not_wait_answers_at_once(remote: Remote) -> None:
     task = remote.task(f"wait {gate}", waits=False)
     assert task.state in ("submitted", "working")
     remote.task(f"open {gate}")
-    done = remote.task("recall", context=task.context)  # waits for its turn behind the other
+    done = remote.task("find_key", context=task.context)  # waits for its turn behind the other
     assert done.state == "completed"
     assert answer_of(remote.get(task.id)) == f"Let go: {gate}"
 
 
-def test_what_is_told_is_told_at_once(remote: Remote) -> None:
+def test_events_are_sent_at_once(remote: Remote) -> None:
     gate = unique("gate")
     events = remote.stream(f"wait {gate}")
     seen: list[Event] = [next(events)]

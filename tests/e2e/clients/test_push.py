@@ -1,4 +1,4 @@
-"""Webhooks: what clients register, and what is told there, in the shape of the version that registered it."""
+"""Webhooks: what clients register, and what is posted there, in the shape of the version that registered it."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def test_webhooks_are_listed_and_deleted(remote: Remote, receiver: Receiver) -> 
         remote.get_push(task.id, hooks[0].id)
 
 
-def test_a_webhook_is_told_how_the_task_ends(remote: Remote, receiver: Receiver) -> None:
+def test_a_webhook_gets_the_end_of_its_task(remote: Remote, receiver: Receiver) -> None:
     gate = unique("gate")
     task = remote.task(f"wait {gate}", waits=False)
     hook = remote.set_push(hook_for(task.id, receiver))
@@ -52,7 +52,7 @@ def test_a_webhook_is_told_how_the_task_ends(remote: Remote, receiver: Receiver)
 
 
 @pytest.mark.parametrize("remote", that_can("inline_push"), indirect=True, ids=str)
-def test_a_webhook_that_comes_with_the_message_is_told_too(remote: Remote, receiver: Receiver) -> None:
+def test_a_webhook_that_comes_with_the_message_gets_its_events_too(remote: Remote, receiver: Receiver) -> None:
     hook = hook_for("", receiver)
     task = remote.task("hello", hook=hook)
     check_told(remote, receiver.until("completed", f"/{hook.id}"), task.id, "You said: hello ")

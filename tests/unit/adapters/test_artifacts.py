@@ -83,7 +83,7 @@ def test_base64_may_be_url_safe_and_unpadded(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["A", "AP8==", "AP 8", "한글", 5, None])
-def test_bytes_that_are_none_are_told_with_their_place(raw: object) -> None:
+def test_the_error_for_bad_bytes_names_their_place(raw: object) -> None:
     with pytest.raises(AgentError, match=r"not valid at parts\[0\]\.bytes"):
         part_of(bytes=raw)
 
@@ -120,14 +120,14 @@ def test_data_is_any_value_that_has_a_json_form(value: object, data: object) -> 
         ({"parts": [{"text": "a"}], "id": ""}, "that is not valid at id."),
     ],
 )
-def test_what_is_wrong_with_an_artifact_is_told_in_our_words(said: object, told: str) -> None:
+def test_the_error_for_a_bad_artifact_is_in_our_words(said: object, told: str) -> None:
     with pytest.raises(AgentError, match=re.escape(told)) as raised:
         read_artifact(said, new_id="new")
     assert raised.value.public.startswith("The agent made an artifact ")
 
 
 @pytest.mark.parametrize("said", [{"append": True}, {"last": False}])
-def test_a_piece_says_of_which_artifact_it_is(said: Any) -> None:
+def test_a_piece_names_its_artifact(said: Any) -> None:
     with pytest.raises(AgentError, match="a piece of an artifact without an id"):
         read_artifact({"parts": [{"text": "a"}], **said}, new_id="new")
 
@@ -142,7 +142,7 @@ def test_a_piece_says_of_which_artifact_it_is(said: Any) -> None:
         ({"parts": [{"text": "\ud800"}]}, "that cannot be sent."),
     ],
 )
-def test_what_is_wrong_with_a_reply_is_told_too(said: object, told: str) -> None:
+def test_the_error_for_a_bad_reply_is_in_our_words(said: object, told: str) -> None:
     with pytest.raises(AgentError, match=re.escape(told)) as raised:
         read_reply(said)
     assert raised.value.public.startswith("The agent made a reply ")

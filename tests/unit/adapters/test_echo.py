@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llamon_agent.adapters.echo import EchoAgent
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, SeedOutcome, Started
 from llamon_agent.domain.message import Message, Role
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 
 async def said(agent: EchoAgent, prompt: str, history_received: int = 0) -> list[AgentEvent]:
@@ -32,7 +32,7 @@ async def test_an_empty_prompt_has_an_empty_answer() -> None:
     assert await said(EchoAgent(chunks=3), "") == [Started(), Complete()]
 
 
-async def test_history_is_not_used_and_that_is_told() -> None:
+async def test_history_is_not_used_and_the_outcome_says_so() -> None:
     started, *_ = await said(EchoAgent(), "hello", history_received=3)
     assert started == Started(history=SeedOutcome(seeded=0, skipped=3, reason="not_supported"))
 
@@ -51,4 +51,4 @@ async def test_the_pieces_join_to_the_prompt(prompt: str, chunks: int) -> None:
 
 
 async def test_there_is_nothing_to_forget() -> None:
-    await EchoAgent().forget("c")
+    await EchoAgent().delete_thread("c")

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from tests.endless import ENDLESS, endless
 from tests.unit.cli.conftest import CARD, Agent, message, result
 
-from llamon_agent.cli import client
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
+from llamon_agent.client import rpc
 
 Capture = pytest.CaptureFixture[str]
 
@@ -23,7 +23,7 @@ SOCKET_BYTES = 8 << 20
 
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(client, "MAX_REPLY_BYTES", LIMIT_BYTES)
+    monkeypatch.setattr(rpc, "MAX_REPLY_BYTES", LIMIT_BYTES)
     tracemalloc.start()
     yield
     tracemalloc.stop()

@@ -4,10 +4,10 @@ import pytest
 from starlette.responses import Response
 from tests.unit.cli.conftest import CARD, Agent
 
-from llamon_agent.cli.address import Card, CardSkill
 from llamon_agent.cli.card import card_lines
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
+from llamon_agent.client.card import Card, CardSkill
 
 Capture = pytest.CaptureFixture[str]
 

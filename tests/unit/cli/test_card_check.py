@@ -10,8 +10,8 @@ from tests.unit.cli.conftest import CARD, Agent
 from llamon_agent.cli.card_check import Checked, check_line
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.inbound.a2a.card_signing import Signer, SigningKey
-from llamon_agent.inbound.a2a.card_verification import Finding
+from llamon_agent.wire.cards.signing import Signer, SigningKey
+from llamon_agent.wire.cards.verification import Finding
 
 Capture = pytest.CaptureFixture[str]
 
@@ -170,7 +170,7 @@ def test_what_a_card_says_cannot_pass_for_a_line_of_ours() -> None:
         alg="ES256\r\n",
         jku="",
         finding=Finding.UNKNOWN_KEY,
-        told="its key is not in x\nk1 (ES256)  holds",
+        reason="its key is not in x\nk1 (ES256)  holds",
     )
     assert check_line(forged).splitlines() == [check_line(forged)]
     assert check_line(forged).startswith("k k1 (ES256) holds (ES256 )  not checked: ")

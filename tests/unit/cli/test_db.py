@@ -11,7 +11,7 @@ from tests.unit.cli.test_tasks import keep, some
 
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.store.folder import TASKS_NAME, own_folder
+from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
 from llamon_agent.store.statements import load_migrations
 
 Capture = pytest.CaptureFixture[str]
@@ -32,7 +32,7 @@ def older(folder: Path) -> None:
         connection.executescript(load_migrations("sqlite/migrations")[0] + "; pragma user_version = 1")
 
 
-def test_the_status_tells_where_how_old_and_how_many(folder: Path, capsys: Capture) -> None:
+def test_the_status_shows_place_version_and_counts(folder: Path, capsys: Capture) -> None:
     keep(folder, *some())
     with own_folder(folder):
         assert main(["db", "status"]) == Exit.OK
@@ -43,7 +43,7 @@ def test_the_status_tells_where_how_old_and_how_many(folder: Path, capsys: Captu
     assert (webhooks, keys) == ("webhooks 0", "keys     0")
 
 
-def test_programs_are_told_the_same(folder: Path, capsys: Capture) -> None:
+def test_the_status_is_also_written_as_json(folder: Path, capsys: Capture) -> None:
     keep(folder, *some())
     assert main(["db", "status", "--json"]) == Exit.OK
     told = json.loads(capsys.readouterr().out)
@@ -66,7 +66,7 @@ def test_a_store_that_an_edge_works_on_is_not_migrated(folder: Path, capsys: Cap
     assert "An edge is running on these tasks" in capsys.readouterr().err
 
 
-def test_a_newer_store_is_told_as_that(folder: Path, capsys: Capture) -> None:
+def test_a_newer_store_is_reported_as_newer(folder: Path, capsys: Capture) -> None:
     older(folder)
     with closing(sqlite3.connect(folder / TASKS_NAME)) as connection:
         connection.execute("pragma user_version = 99")
@@ -94,7 +94,7 @@ def test_an_empty_database_is_migrated_and_looked_at(
     assert json.loads(capsys.readouterr().out)["pending"] == 0
 
 
-def test_a_database_is_looked_after_as_a_folder_is(
+def test_the_commands_work_on_a_database_as_on_a_folder(
     own_store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", own_store_url)

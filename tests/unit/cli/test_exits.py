@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from llamon_agent.cli.exits import MEANINGS, Exit, NotA2A, Refused, Unreached, Usage, exit_of
+from llamon_agent.cli.exits import MEANINGS, Exit, Usage, exit_of
 from llamon_agent.domain.errors import AgentError, BackendError, ConfigError, LlamonError
 
 ROOT = Path(__file__).parents[3]
@@ -13,9 +13,6 @@ ROOT = Path(__file__).parents[3]
     [
         (Usage("x"), Exit.USAGE),
         (ConfigError("x"), Exit.USAGE),
-        (Unreached("x"), Exit.UNREACHED),
-        (Refused("x"), Exit.PROTOCOL),
-        (NotA2A("x"), Exit.PROTOCOL),
         (BackendError("x"), Exit.ENDED_BADLY),
         (AgentError("x"), Exit.ENDED_BADLY),
     ],

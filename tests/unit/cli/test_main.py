@@ -33,7 +33,7 @@ def test_help_loads_nothing_slow() -> None:
 
 
 @pytest.mark.parametrize("given", [[], ["-h"], ["--help"]])
-def test_help_tells_the_commands_and_the_exit_codes(capsys: Capture, given: list[str]) -> None:
+def test_help_shows_the_commands_and_the_exit_codes(capsys: Capture, given: list[str]) -> None:
     assert main(given) == Exit.OK
     shown = capsys.readouterr().out
     for word in ("serve", "send", "get", "chat", "card", "tasks", "db", "config", "version"):
@@ -58,7 +58,7 @@ def test_help_tells_the_commands_and_the_exit_codes(capsys: Capture, given: list
         (["send", "not-a-url", "hi"], "give one such as http://127.0.0.1:8000"),
     ],
 )
-def test_a_wrong_command_line_is_told_in_a_line(capsys: Capture, given: list[str], words: str) -> None:
+def test_a_wrong_command_line_is_reported_in_a_line(capsys: Capture, given: list[str], words: str) -> None:
     assert main(given) == Exit.USAGE
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -71,7 +71,7 @@ def test_ctrl_c_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     async def interrupted(*_: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(card, "fetch_card", interrupted)
+    monkeypatch.setattr(card, "find_card", interrupted)
     assert main(["card", "http://127.0.0.1:1"]) == Exit.INTERRUPTED
 
 
@@ -84,13 +84,13 @@ def test_every_command_has_a_help_of_its_own(capsys: Capture, command: str) -> N
 
 
 @pytest.mark.parametrize("given", [["version"], ["--version"]])
-def test_the_version_is_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
+def test_the_version_is_printed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
     monkeypatch.setattr(metadata, "version", lambda name: {"llamon-agent": "7.8.9"}[name])
     assert main(given) == Exit.OK
     assert capsys.readouterr().out == "llamon 7.8.9\n"
 
 
-def test_a_version_is_told_even_where_nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_is_printed_even_where_nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 

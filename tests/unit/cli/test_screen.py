@@ -24,7 +24,7 @@ def test_plain_text_has_no_control_characters_and_keeps_the_rest(text: str) -> N
     assert [char for char in text if char.isprintable()] == [char for char in kept if char.isprintable()]
 
 
-def test_each_line_of_a_complaint_says_who_complains(capsys: Capture) -> None:
+def test_each_line_of_an_error_has_our_name(capsys: Capture) -> None:
     complain("one\ntwo")
     assert capsys.readouterr().err == "llamon: one\nllamon: two\n"
 

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
 from tests.unit.cli.conftest import (
     Agent,
     Json,
@@ -32,6 +33,16 @@ def test_only_the_answer_is_on_stdout(agent: Agent, capsys: Capture) -> None:
     printed = capsys.readouterr()
     assert printed.out == "Hello there\n"
     assert printed.err == "task t1, go on with --context c1\n"
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "WORKING", "INPUT_REQUIRED"])
+@pytest.mark.parametrize("ids", [{}, {"id": "t1"}])
+def test_an_id_that_the_agent_did_not_give_is_not_in_a_hint(
+    agent: Agent, capsys: Capture, ids: Json, state: str
+) -> None:
+    agent.says(result({"task": {**ids, "status": {"state": f"TASK_STATE_{state}"}}}))
+    main(["send", agent.origin, "hi"])
+    assert "None" not in capsys.readouterr().err
 
 
 def test_the_call_is_a2a_1_0_and_waits_for_the_answer(agent: Agent) -> None:
@@ -174,6 +185,19 @@ def test_a_stream_that_ends_too_early_is_no_answer(agent: Agent, capsys: Capture
     assert "not complete" in printed.err
 
 
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        (task("COMPLETED", "Hello"), Exit.OK),
+        (task("INPUT_REQUIRED", said=message("Which one?")), Exit.ASKS),
+        ({"message": message("Hello")}, Exit.OK),
+    ],
+)
+def test_a_stream_that_stays_open_is_left_once_the_task_is_settled(agent: Agent, last: Json, code: Exit) -> None:
+    agent.says(stream(last, then=silence))
+    assert main(["send", agent.origin, "hi", "--stream", "--timeout", "5"]) == code
+
+
 def test_a_connection_that_breaks_in_a_stream_is_told(agent: Agent, capsys: Capture) -> None:
     async def break_off() -> AsyncIterator[bytes]:
         yield b": still here\n\n"
@@ -233,6 +257,13 @@ def test_json_of_a_stream_is_one_event_a_line(agent: Agent, capsys: Capture) -> 
     assert printed.err == ""
 
 
+def test_json_is_written_although_a_field_that_is_not_read_is_no_text(agent: Agent, capsys: Capture) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": "1", "result": {**task("COMPLETED"), "more": "?"}}).encode()
+    agent.says(Response(body.replace(b'"?"', b'"\xff"'), media_type="application/json"))
+    assert main(["send", agent.origin, "hi", "--json"]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["more"] == "\ufffd"
+
+
 def test_json_leaves_the_failure_to_the_exit_code_and_stderr(agent: Agent, capsys: Capture) -> None:
     agent.says(result(task("FAILED", said=message("no"))))
     assert main(["send", agent.origin, "hi", "--json"]) == Exit.ENDED_BADLY
@@ -249,9 +280,9 @@ def test_an_agents_words_cannot_steer_the_terminal(agent: Agent, capsys: Capture
 
 def test_waiting_ends_with_the_timeout(agent: Agent, capsys: Capture) -> None:
     agent.says(stream(task("WORKING"), then=silence))
-    assert main(["send", agent.origin, "hi", "--stream", "--timeout", "0.05"]) == Exit.UNREACHED
+    assert main(["send", agent.origin, "hi", "--stream", "--timeout", "2"]) == Exit.UNREACHED
     told = capsys.readouterr().err
-    assert "within 0.05 seconds" in told
+    assert "within 2 seconds" in told
     assert f"task t1 in context c1, get its answer with: llamon get {agent.origin} t1\n" in told
 
 

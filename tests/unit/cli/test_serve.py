@@ -12,9 +12,10 @@ import pytest
 from llamon_agent.app import Ready
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.cli.serve import banner, default_file, listing
-from llamon_agent.config import EdgeConfig
-from llamon_agent.config_loading import load_config
+from llamon_agent.cli.options import default_file
+from llamon_agent.cli.serve import banner, listing
+from llamon_agent.config.edge import EdgeConfig
+from llamon_agent.config.load import load_config
 
 Capture = pytest.CaptureFixture[str]
 Serve = Callable[..., EdgeConfig]
@@ -34,11 +35,11 @@ def unlogged() -> Iterator[None]:
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Serve:
     """Run `llamon serve` in an empty folder with an app that only remembers what it was to serve."""
-    served: list[EdgeConfig] = []
+    spec: list[EdgeConfig] = []
     app = ModuleType("llamon_agent.app")
 
     def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
-        served.append(config)
+        spec.append(config)
         ready(config.a2a.port, {})
 
     app.__dict__["serve"] = listen
@@ -47,7 +48,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
 
     def run(*arguments: str) -> EdgeConfig:
         assert main(["serve", *arguments]) == Exit.OK
-        return served.pop()
+        return spec.pop()
 
     return run
 
@@ -62,8 +63,8 @@ def test_the_banner_shows_the_port_that_was_found() -> None:
 
 def test_a_target_alone_is_a_langgraph_agent_and_reads_no_file(serve: Serve) -> None:
     Path("edge.yaml").write_text("not: a valid one", encoding="utf-8")
-    (served,) = serve("./agent.py:graph").served()
-    assert (served.target.adapter, served.target.target) == ("langgraph", "./agent.py:graph")
+    (spec,) = serve("./agent.py:graph").agent_specs()
+    assert (spec.target.adapter, spec.target.target) == ("langgraph", "./agent.py:graph")
 
 
 def test_every_flag_has_its_key(serve: Serve) -> None:
@@ -92,12 +93,12 @@ def test_a_target_takes_the_place_of_the_files_and_leaves_the_rest(serve: Serve)
     text = "a2a: {path: /x}\nagents: {one: {name: One, adapter: custom, target: 'a:b', version: '3'}}"
     Path("mine.yaml").write_text(text, encoding="utf-8")
     config = serve("new:graph", "--config", "mine.yaml")
-    (served,) = config.served()
-    assert (served.target.adapter, served.target.target) == ("langgraph", "new:graph")
-    assert (served.profile.name, served.profile.version, config.a2a.path) == ("One", "3", "/x")
+    (spec,) = config.agent_specs()
+    assert (spec.target.adapter, spec.target.target) == ("langgraph", "new:graph")
+    assert (spec.profile.name, spec.profile.version, config.a2a.path) == ("One", "3", "/x")
 
 
-def test_nothing_to_serve_is_told_with_the_remedy(
+def test_nothing_to_serve_is_reported_with_the_remedy(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -158,7 +159,7 @@ def test_the_banner_names_an_address_that_works(a2a: dict[str, str], origin: str
         ({"listen": "localhost:80"}, False),
     ],
 )
-def test_an_open_door_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
+def test_an_edge_that_anyone_may_call_is_pointed_out(a2a: dict[str, str], warned: bool) -> None:
     lines = "\n".join(told(configured(**a2a)))
     assert ("a2a.bearer_token" in lines) is warned
     assert "s3cret" not in lines
@@ -173,7 +174,7 @@ def test_the_banner_lists_every_agent_with_its_address(serve: Serve) -> None:
         "llamon serves One (echo)",
         "  calls http://127.0.0.1:8000/a2a/one",
         "llamon lists them at http://127.0.0.1:8000/agents",
-        "by default two answers",
+        "the default agent is two",
         "  card  http://127.0.0.1:8000/.well-known/agent-card.json",
         "  calls http://127.0.0.1:8000/a2a",
         "  talk  llamon chat http://127.0.0.1:8000",
@@ -183,7 +184,7 @@ def test_the_banner_lists_every_agent_with_its_address(serve: Serve) -> None:
 
 def test_a_langgraph_json_is_a_target_too(serve: Serve) -> None:
     Path("langgraph.json").write_text('{"graphs": {"a": "a:graph", "b": "b:graph"}}', encoding="utf-8")
-    assert [served.target.target for served in serve("langgraph.json").served()] == ["a:graph", "b:graph"]
+    assert [spec.target.target for spec in serve("langgraph.json").agent_specs()] == ["a:graph", "b:graph"]
 
 
 def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +198,7 @@ def test_the_configuration_can_be_loaded_again(serve: Serve, monkeypatch: pytest
 
 
 def test_an_edge_that_is_off_says_so() -> None:
-    assert listing(configured(enabled=False)) == ["llamon listens to nobody: a2a.enabled is false"]
+    assert listing(configured(enabled=False)) == ["llamon does not listen: a2a.enabled is false"]
 
 
 def test_who_is_left_out_is_told_and_not_listed() -> None:
@@ -205,4 +206,4 @@ def test_who_is_left_out_is_told_and_not_listed() -> None:
     told = banner(config, 1, {"one": "It is wrong."})
     assert told[0] == "llamon serves two (echo)"
     assert "  note  one is not served: It is wrong." in told
-    assert "  note  by default two answers, not one" in told
+    assert "  note  the default agent is two, not one" in told

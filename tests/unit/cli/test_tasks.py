@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
+from tests.contract.task_store import a_task, a_turn
 from tests.unit.cli.conftest import Agent, error, result, task
 
 from llamon_agent.cli.exits import Exit
@@ -16,9 +17,8 @@ from llamon_agent.cli.main import main
 from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
-from llamon_agent.store.folder import TASKS_NAME, own_folder
-from llamon_agent.store.sqlite import SqliteTaskStore
-from llamon_agent.testing.store_contract import a_task, a_turn
+from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 
 Capture = pytest.CaptureFixture[str]
 S = TaskState
@@ -116,7 +116,7 @@ def test_a_list_is_narrowed(folder: Path, capsys: Capture, flags: list[str], fou
     assert [one["id"] for one in json.loads(capsys.readouterr().out)] == found
 
 
-def test_programs_are_told_a_task_by_its_names(folder: Path, capsys: Capture) -> None:
+def test_a_list_as_json_names_every_field(folder: Path, capsys: Capture) -> None:
     keep(folder, some()[1])
     assert main(["tasks", "list", "--json"]) == Exit.OK
     assert json.loads(capsys.readouterr().out) == [
@@ -138,7 +138,7 @@ def test_a_list_that_was_cut_says_so(folder: Path, capsys: Capture) -> None:
     assert "1 more" in capsys.readouterr().err
 
 
-def test_an_edge_that_runs_keeps_nobody_from_looking(folder: Path, capsys: Capture) -> None:
+def test_a_running_edge_does_not_prevent_reading(folder: Path, capsys: Capture) -> None:
     keep(folder, *some())
     with own_folder(folder):
         assert main(["tasks", "list", "--json"]) == Exit.OK
@@ -159,7 +159,7 @@ def test_the_configuration_says_where_the_tasks_are(tmp_path: Path, capsys: Capt
     assert len(json.loads(capsys.readouterr().out)) == 3
 
 
-def test_a_folder_without_tasks_is_told_and_not_made(folder: Path, capsys: Capture) -> None:
+def test_a_missing_store_is_reported_and_not_made(folder: Path, capsys: Capture) -> None:
     for command in (["list"], ["show", "t"], ["export"], ["cancel", "t"], ["prune", "--older-than", "1d"]):
         assert main(["tasks", *command]) == Exit.USAGE
         assert "There is no task store at data/tasks.sqlite" in capsys.readouterr().err
@@ -202,7 +202,7 @@ def test_a_task_is_printed_as_it_is_stored_or_as_a2a_writes_it(folder: Path, cap
     assert json.loads(capsys.readouterr().out)["contextId"] == "c"
 
 
-def test_a_task_that_is_not_there_is_told(folder: Path, capsys: Capture) -> None:
+def test_a_missing_task_is_reported(folder: Path, capsys: Capture) -> None:
     keep(folder, told())
     for command in (["show", "other"], ["cancel", "other"]):
         assert main(["tasks", *command]) == Exit.ENDED_BADLY
@@ -231,7 +231,7 @@ def test_a_task_is_canceled_through_its_edge(agent: Agent, capsys: Capture) -> N
     assert capsys.readouterr().err == "task t1 is canceled\n"
 
 
-def test_what_the_edge_refuses_is_told(agent: Agent, capsys: Capture) -> None:
+def test_a_refusal_of_the_edge_is_reported(agent: Agent, capsys: Capture) -> None:
     agent.says(error(-32002, "The task has ended."))
     assert main(["tasks", "cancel", "t1", "--url", agent.origin]) == Exit.PROTOCOL
     assert "The task has ended." in capsys.readouterr().err
@@ -287,7 +287,7 @@ def test_a_dry_run_counts_and_forgets_nothing(folder: Path, capsys: Capture) -> 
     keep(folder, *some())
     with own_folder(folder):
         assert main(["tasks", "prune", "--older-than", "30d", "--dry-run"]) == Exit.OK
-    assert capsys.readouterr().out == "1 task would be forgotten\n"
+    assert capsys.readouterr().out == "1 task would be deleted\n"
     assert kept(folder, "t1") is not None
 
 
@@ -328,10 +328,10 @@ def test_old_tasks_go_and_the_threads_of_conversations_that_are_over(folder: Pat
 def test_many_tasks_go_at_once(folder: Path, capsys: Capture) -> None:
     keep(folder, *[a_task(f"t{number}", state=S.COMPLETED) for number in range(250)])
     assert main(["tasks", "prune", "--older-than", "1s"]) == Exit.OK
-    assert capsys.readouterr().out == "forgotten: 250 tasks, and 1 conversation\n"
+    assert capsys.readouterr().out == "deleted: 250 tasks, and 1 conversation\n"
 
 
 def test_an_age_that_is_none_is_a_usage_error(folder: Path, capsys: Capture) -> None:
     keep(folder)
     assert main(["tasks", "prune", "--older-than", "30"]) == Exit.USAGE
-    assert "--older-than must be a number above 0 with a unit" in capsys.readouterr().err
+    assert "--older-than must be a number above 0 followed by a unit" in capsys.readouterr().err

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import msgspec
 
-from llamon_agent.adapters.custom.load import load_custom
-from llamon_agent.adapters.prefill import plain_prefill
+from llamon_agent.adapters.custom.agent import load_custom
+from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "custom_agent.py"
 

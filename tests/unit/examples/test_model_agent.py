@@ -7,10 +7,10 @@ import pytest
 from tests.model_server import ModelServer, answer, model_server, tool_call
 
 from llamon_agent.app import open_edge
-from llamon_agent.config_loading import load_config
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.runs.service import RunService
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ async def runs(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 async def say(runs: RunService, text: str) -> Task:
     message = Message(message_id=text, role=Role.USER, parts=(Text.of(text),))
     request = RunRequest(owner="me", agent="notes", context_id="c", message=message, prompt=text)
-    return await (await runs.submit_run(request)).settled(20)
+    return await (await runs.submit_run(request)).wait_settled(20)
 
 
 async def test_it_reads_a_note(runs: RunService, server: ModelServer) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.adapters.process.commands import a_turn, said, text_of
 
-from llamon_agent.adapters.process.agent import ProcessAgent
-from llamon_agent.adapters.process.load import load_process
-from llamon_agent.config_loading import load_config
+from llamon_agent.adapters.process.agent import ProcessAgent, load_process
+from llamon_agent.config.load import load_config
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Complete, Interrupt, Progress
 from llamon_agent.domain.message import Data
@@ -20,9 +19,9 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def agent(monkeypatch: pytest.MonkeyPatch) -> ProcessAgent:
     monkeypatch.chdir(ROOT)
-    (served,) = load_config(Path("examples/process_agent.yaml"), {}).served()
-    target = served.target.target.replace("python3", sys.executable)
-    return load_process(target, **dict(served.process), environ=os.environ)
+    (spec,) = load_config(Path("examples/process_agent.yaml"), {}).agent_specs()
+    target = spec.target.target.replace("python3", sys.executable)
+    return load_process(target, **dict(spec.process), environ=os.environ)
 
 
 async def test_it_counts_words(agent: ProcessAgent) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.live import LiveTask
-from llamon_agent.runs.ports import Turn
-from llamon_agent.runs.run import Run
-from llamon_agent.testing.clock import HandClock, counting_ids
+from llamon_agent.runs.live_task import LiveTask
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.run import Execution, Run
+from llamon_agent.testing.scripted import HandClock, counting_ids
 
 
 def task_of(
@@ -22,7 +22,11 @@ def live_of(task: Task, *, window_bytes: int = 10_000) -> LiveTask:
 
 
 def run_of(task: Task, on_close: Callable[[LiveTask], None] = lambda _live: None) -> Run:
-    return Run(live_of(task), None, None, task, on_close)
+    return Run(live_of(task), task, on_close)
+
+
+def execution_of(task: Task) -> Execution:
+    return Execution(run_of(task), None, None)
 
 
 def turn_of() -> Turn:

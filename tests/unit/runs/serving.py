@@ -10,12 +10,13 @@ from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Interrupt, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Artifact, Task, TaskState, answer_text
-from llamon_agent.runs.ports import Agent, IdempotencyKey, Limits, RunRequest, Runtime, Store, Target, Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
+from llamon_agent.runs.ports.run import Limits, RunRequest, Runtime, Target
+from llamon_agent.runs.ports.store import IdempotencyKey, Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate
+from llamon_agent.testing.scripted import Gate, HandClock, counting_ids
 
 ASK = Interrupt(text="Sure?", questions=())
 
@@ -65,7 +66,7 @@ async def serving(
 
 
 async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
-    return await (await service.submit_run(request(text, **names))).settled(5)
+    return await (await service.submit_run(request(text, **names))).wait_settled(5)
 
 
 async def heard(subscription: Subscription) -> list[Snapshot | Update]:

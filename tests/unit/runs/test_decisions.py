@@ -38,7 +38,7 @@ from llamon_agent.runs.decisions import (
     new_task,
     turn_of,
 )
-from llamon_agent.runs.ports import RunRequest, Target
+from llamon_agent.runs.ports.run import RunRequest, Target
 
 
 def message(text: str = "hi") -> Message:
@@ -235,7 +235,7 @@ def test_an_answer_by_the_ids_that_were_asked_is_taken(data: object) -> None:
 
 
 def test_an_answer_to_a_question_that_nobody_asked_is_refused() -> None:
-    """Field report 55."""
+    """Parallel questions are answered by their ids, so a wrong id must not be ignored."""
     with pytest.raises(BadParams, match="it asks a, b"):
         check_answer(asking("b", "a"), answering({"answers": {"a": 1, "nope": 2}}))
 

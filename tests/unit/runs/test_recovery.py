@@ -4,19 +4,23 @@ from tests.unit.runs.living import task_of, turn_of
 
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact, TaskState
-from llamon_agent.runs.ports import Abandoned, Runtime, Target
+from llamon_agent.runs.ports.run import Runtime, Target
+from llamon_agent.runs.ports.store import Abandoned
 from llamon_agent.runs.recovery import RESTARTED, Again, GiveUp, cut_off, decide_recovery, in_order, resumed
 from llamon_agent.testing.scripted import ScriptedAgent
 
 WORKING, SUBMITTED = TaskState.WORKING, TaskState.SUBMITTED
 
 
-def runtime_of(recovers: bool) -> Runtime:
-    return Runtime(Target(name="demo", adapter="scripted", target=""), ScriptedAgent(recovers=recovers))
+def runtime_of(survives_restart: bool) -> Runtime:
+    return Runtime(
+        Target(name="demo", adapter="scripted", target=""),
+        ScriptedAgent(survives_restart=survives_restart),
+    )
 
 
 @pytest.mark.parametrize(
-    ("state", "attempt", "recovers", "goes_on_as"),
+    ("state", "attempt", "survives_restart", "goes_on_as"),
     [
         (SUBMITTED, 1, False, 1),
         (SUBMITTED, 1, True, 1),
@@ -27,10 +31,10 @@ def runtime_of(recovers: bool) -> Runtime:
     ],
 )
 def test_what_only_waited_begins_and_what_worked_goes_on_where_its_agent_can_and_not_for_ever(
-    state: TaskState, attempt: int, recovers: bool, goes_on_as: int | None
+    state: TaskState, attempt: int, survives_restart: bool, goes_on_as: int | None
 ) -> None:
     abandoned = Abandoned(task=task_of(state=state), turn=turn_of(), attempt=attempt)
-    decision = decide_recovery(abandoned, runtime_of(recovers), max_attempts=3)
+    decision = decide_recovery(abandoned, runtime_of(survives_restart), max_attempts=3)
     if goes_on_as is None:
         assert isinstance(decision, GiveUp)
         assert ("3 times" in decision.public) == (attempt == 4)

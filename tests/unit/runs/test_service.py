@@ -19,7 +19,8 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Text
 from llamon_agent.domain.task import Artifact, TaskState, answer_text
-from llamon_agent.runs.ports import Limits, Turn
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 
@@ -94,7 +95,7 @@ async def test_artifacts_beside_the_answer_keep_their_place_and_replace_their_li
     async with serving(ScriptedAgent(script)) as service:
         run = await service.submit_run(request())
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert [artifact.artifact_id for artifact in task.artifacts] == ["table", "answer-1"]
     assert task.artifacts[0] == second
     wholes = [event.whole for event in events if isinstance(event, ArtifactUpdate) and event.artifact_id == "table"]
@@ -107,7 +108,7 @@ async def test_artifacts_are_kept_in_the_order_in_which_they_were_told() -> None
     async with serving(ScriptedAgent(script)) as service:
         run = await service.submit_run(request())
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     told = [event.artifact_id for event in events if isinstance(event, ArtifactUpdate)]
     assert list(dict.fromkeys(told)) == ["answer-1", "table"]
     assert [artifact.artifact_id for artifact in task.artifacts] == ["answer-1", "table"]
@@ -129,7 +130,7 @@ async def test_a_stream_rebuilds_an_artifact_that_came_in_pieces() -> None:
         async with serving(ScriptedAgent(script)) as service:
             run = await service.submit_run(request())
             events = await heard(run.follow())
-            task = await run.settled(5)
+            task = await run.wait_settled(5)
         assert [answer_text([artifact]) for artifact in task.artifacts] == ["chunk-1 chunk-2", "see"]
         assert rebuilt(events).artifacts == task.artifacts
         updates = [event for event in events if isinstance(event, ArtifactUpdate) and event.artifact_id == "log"]
@@ -161,10 +162,10 @@ async def test_a_call_that_waits_too_briefly_gets_the_working_task() -> None:
     async with serving(ScriptedAgent(script)) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        task = await run.settled(0.01)
+        task = await run.wait_settled(0.01)
         assert (task.status.state, answer_text(task.artifacts)) == (TaskState.WORKING, "so far")
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_an_agent_that_never_pauses_does_not_hold_the_loop() -> None:
@@ -188,7 +189,7 @@ async def test_the_answer_so_far_is_recorded_at_intervals() -> None:
         await gate.reached()
         recorded = await store.get("default", "demo", run.task.id)
         gate.open()
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert recorded is not None
     assert (recorded.status.state, answer_text(recorded.artifacts)) == (TaskState.WORKING, "ab")
     assert answer_text(task.artifacts) == "abc"

@@ -8,7 +8,8 @@ from tests.unit.runs.serving import ASK, ask, heard, paused, rebuilt, request, s
 from llamon_agent.domain.errors import AgentIsGone
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Agent, Runtime, Target
+from llamon_agent.runs.ports.agent import Agent
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
@@ -27,7 +28,7 @@ async def test_a_run_keeps_the_agent_that_it_began_with_and_the_next_one_has_the
         replaced_by(service, new)
         other = await ask(service, context="c2")
         gate.open()
-        assert answer_text((await first.settled(5)).artifacts) == "old"
+        assert answer_text((await first.wait_settled(5)).artifacts) == "old"
         assert answer_text(other.artifacts) == "new"
 
 
@@ -45,7 +46,7 @@ async def test_a_replaced_agent_is_idle_when_its_last_run_has_ended_and_not_befo
         gate.open()
         await idle
         assert first.has_ended
-        assert answer_text((await waiting.settled(5)).artifacts) == "waited"
+        assert answer_text((await waiting.wait_settled(5)).artifacts) == "waited"
         await service.idle(old)
 
 

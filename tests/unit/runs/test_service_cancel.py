@@ -13,7 +13,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 async def test_cancel_stops_the_work_and_stays() -> None:
-    """Field reports 4 and 54."""
+    """The agent is cancelled, and nothing that it says later changes the state."""
     gate = Gate()
     store = MemoryTaskStore()
     agent = ScriptedAgent([Delta(text="half"), gate, Complete(text="late")])
@@ -22,7 +22,7 @@ async def test_cancel_stops_the_work_and_stays() -> None:
         await gate.reached()
         canceled = await service.cancel_run("default", "demo", run.task.id, again_ok=False)
         gate.open()
-        assert await run.settled(5) == canceled
+        assert await run.wait_settled(5) == canceled
     assert canceled.status.state is TaskState.CANCELED
     assert canceled.artifacts[0].metadata == {"incomplete": True}
     assert answer_text(canceled.artifacts) == "half"
@@ -31,7 +31,7 @@ async def test_cancel_stops_the_work_and_stays() -> None:
 
 
 async def test_a_second_cancel_is_as_the_dialect_wants_it() -> None:
-    """Field report 63."""
+    """0.x answers a second cancel with the task, 1.0 with an error."""
     async with serving(ScriptedAgent([Gate()])) as service:
         run = await service.submit_run(request())
         canceled = await service.cancel_run("default", "demo", run.task.id, again_ok=False)
@@ -60,7 +60,7 @@ async def test_a_task_that_waits_is_canceled_without_ever_running() -> None:
         canceled = await service.cancel_run("default", "demo", second.task.id, again_ok=False)
         assert canceled.status.state is TaskState.CANCELED
         gate.open()
-        assert (await first.settled(5)).status.state is TaskState.COMPLETED
+        assert (await first.wait_settled(5)).status.state is TaskState.COMPLETED
     assert len(agent.turns) == 1
 
 
@@ -110,7 +110,7 @@ async def test_a_cancel_that_comes_while_the_end_is_recorded_is_too_late() -> No
         store.saving.open()
         with pytest.raises(TaskNotCancelable):
             await cancel
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_a_cancel_that_comes_while_a_pause_is_recorded_ends_the_pause() -> None:
@@ -135,7 +135,7 @@ async def test_a_cancel_while_a_waiting_task_is_recorded_as_working_is_no_confli
         second = await service.submit_run(request(context="c1"))
         await gate.reached()
         gate.open()
-        await first.settled(5)
+        await first.wait_settled(5)
         store.saving = Gate()
         await store.saving.reached()
         cancel = asyncio.ensure_future(service.cancel_run("default", "demo", second.task.id, again_ok=False))

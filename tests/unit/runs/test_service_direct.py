@@ -20,11 +20,13 @@ from llamon_agent.domain.events import (
     Started,
 )
 from llamon_agent.domain.message import Data, Message, Role, Text
-from llamon_agent.domain.task import Artifact, Task, TaskState
-from llamon_agent.runs.conductor import AGENT_BROKE
-from llamon_agent.runs.ports import IdempotencyKey, Limits, TaskQuery, Turn
+from llamon_agent.domain.task import Artifact, Task, TaskQuery, TaskState
+from llamon_agent.runs.driver import AGENT_BROKE
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.ports.store import IdempotencyKey
+from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.service import RunService
-from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
 
@@ -37,7 +39,7 @@ async def listed(service: RunService) -> tuple[Task, ...]:
 
 
 def nothing_is_left(service: RunService) -> bool:
-    return not (len(service._under_way.live) or service._under_way.runs or service._under_way.lanes._lanes)
+    return not (len(service._registry.tasks) or len(service._registry) or len(service._registry.queues))
 
 
 @pytest.mark.parametrize("start", [[], [Started()]], ids=repr)
@@ -55,7 +57,7 @@ async def test_a_reply_is_a_message_and_there_never_was_a_task(start: list[Step]
         )
         with pytest.raises(TaskNotFound):
             await service.get("default", "demo", agent.turns[0].task_id)
-        await run.ended()
+        await run.wait_ended()
         assert nothing_is_left(service)
         again = await service.submit_run(request(context="c1"))
         assert again.reply is not None
@@ -106,7 +108,7 @@ async def test_whatever_is_no_reply_at_once_is_a_task(script: list[Step], state:
         assert run.reply is None
         assert await store.get("default", "demo", run.task.id) is not None
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert await store.get("default", "demo", task.id) == task
     assert task.status.state is state
     assert isinstance(events[0], Snapshot)
@@ -219,7 +221,7 @@ async def test_an_agent_that_neither_speaks_nor_stops_is_left_behind_with_a_fail
     agent = Deaf()
     async with serving(agent, timeout_s=0.01, limits=Limits(cancel_grace_s=0.01), direct_messages=True) as service:
         run = await service.submit_run(request())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert (run.reply, task.status.state) == (None, TaskState.FAILED)
         agent.may_end.set()
         assert await listed(service) == (task,)
@@ -240,7 +242,7 @@ async def test_a_stopping_edge_fails_the_task_that_a_run_had_not_said_to_be(wher
         if store.creating is not None:
             gate.open()
         await draining
-        task = await (await submitting).settled(5)
+        task = await (await submitting).wait_settled(5)
         assert await store.get("default", "demo", task.id) == task
     assert (task.status.state, status_text(task)) == (TaskState.FAILED, STOPPED)
 
@@ -302,7 +304,7 @@ async def test_a_message_that_waits_behind_another_is_a_task_whatever_its_answer
         assert second.task.status.state is TaskState.SUBMITTED
         gate.open()
         assert (await first).reply is not None
-        task = await second.settled(5)
+        task = await second.wait_settled(5)
         assert await listed(service) == (task,)
     assert (second.reply, task.status.state, task.artifacts) == (None, TaskState.COMPLETED, (ANSWER,))
     assert [turn.prompt for turn in agent.turns] == ["1", "2"]
@@ -312,7 +314,7 @@ async def test_a_reply_to_an_answer_completes_the_task_that_asked() -> None:
     async with serving(ScriptedAgent([ASK], [HELLO]), direct_messages=True) as service:
         asked = await ask(service, context="c1")
         run = await service.submit_run(request("yes", context="c1"))
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert (run.reply, task.id, task.status.state) == (None, asked.id, TaskState.COMPLETED)
     assert task.artifacts == (ANSWER,)
 
@@ -321,7 +323,7 @@ async def test_where_it_is_not_allowed_a_reply_completes_a_task() -> None:
     async with serving(ScriptedAgent([HELLO])) as service:
         run = await service.submit_run(request())
         events = await heard(run.follow())
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert (run.reply, task.status.state, task.artifacts) == (None, TaskState.COMPLETED, (ANSWER,))
     assert task.status.message is None
     assert rebuilt(events).status == task.status

@@ -9,7 +9,7 @@ from llamon_agent.domain.errors import AgentError, TaskNotFound, UnsupportedOper
 from llamon_agent.domain.events import ArtifactUpdate, Complete, Delta, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
@@ -22,7 +22,7 @@ async def test_a_subscription_starts_with_a_snapshot_and_misses_nothing() -> Non
         stream = await service.subscribe("default", "demo", run.task.id, after_seq=None, ended_ok=False)
         gate.open()
         events = await heard(stream)
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert rebuilt(events).artifacts == task.artifacts
     assert isinstance(events[-1], StatusUpdate)
 
@@ -71,7 +71,7 @@ async def test_a_place_that_the_log_does_not_know_gets_a_snapshot(after_seq: int
 
 
 async def test_a_finished_task_is_shown_or_refused_as_the_dialect_wants_it() -> None:
-    """Field report 42."""
+    """One dialect shows a finished task to a subscriber, the other refuses."""
     async with serving(ScriptedAgent([Complete(text="x")])) as service:
         task = await ask(service)
         with pytest.raises(UnsupportedOperation):
@@ -83,7 +83,7 @@ async def test_a_finished_task_is_shown_or_refused_as_the_dialect_wants_it() -> 
 
 
 async def test_hanging_up_ends_the_subscription_and_not_the_run() -> None:
-    """Field report 5."""
+    """A client may lose its connection at any time."""
     gate = Gate()
     async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
         run = await service.submit_run(request())
@@ -93,17 +93,17 @@ async def test_hanging_up_ends_the_subscription_and_not_the_run() -> None:
         stream.close()
         assert await heard(stream) == []
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 async def test_a_reader_that_fell_behind_loses_detail_and_no_text() -> None:
-    """Field report 13."""
+    """A slow reader is given whole artifacts in place of the deltas that it missed."""
     words = [f"word{number} " for number in range(500)]
     agent = ScriptedAgent([*(Delta(text=word) for word in words), Complete()])
     async with serving(agent, limits=Limits(window_bytes=4_000)) as service:
         run = await service.submit_run(request())
         stream = run.follow()
-        await run.settled(5)
+        await run.wait_settled(5)
         events = await heard(stream)
     assert len(events) < 100
     assert answer_text(rebuilt(events).artifacts) == "".join(words)
@@ -126,22 +126,26 @@ async def test_text_that_nothing_follows_is_told_after_a_moment() -> None:
 
 
 async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
-    """Field report 66: what is never answered does not stay in memory."""
+    """What is never answered does not stay in memory."""
     async with serving(ScriptedAgent([ASK])) as service:
         task = await paused(service)
-        assert len(service._under_way.live) == 0
+        assert len(service._registry.tasks) == 0
         stream = await service.subscribe("default", "demo", task.id, after_seq=None, ended_ok=False)
-        assert [live.task.id for live in service._under_way.live] == [task.id]
+        assert [live.task.id for live in service._registry.tasks] == [task.id]
         stream.close()
-        assert len(service._under_way.live) == 0
-        assert service._under_way.lanes._lanes == {}
+        assert len(service._registry.tasks) == 0
+        assert len(service._registry.queues) == 0
 
 
 async def test_nothing_of_an_ended_task_stays_in_memory() -> None:
     async with serving(ScriptedAgent([Complete()], [AgentError("x")], [ASK])) as service:
         for _ in range(3):
             await ask(service)
-        assert (len(service._under_way.live), service._under_way.runs, service._under_way.lanes._lanes) == (0, {}, {})
+        assert (len(service._registry.tasks), service._registry._executions, service._registry.queues._queues) == (
+            0,
+            {},
+            {},
+        )
 
 
 async def test_a_reader_that_joins_while_the_end_is_recorded_hears_no_text_twice() -> None:

@@ -9,9 +9,9 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 from llamon_agent.domain.errors import BackendError, BadParams
 from llamon_agent.domain.events import Complete, Reply
 from llamon_agent.domain.message import Text
-from llamon_agent.domain.task import TaskState, answer_text
-from llamon_agent.runs.ports import Limits, TaskQuery
-from llamon_agent.store.sqlite import SqliteTaskStore
+from llamon_agent.domain.task import TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.store.sqlite.store import SqliteTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 MINE = TaskQuery(owner="default", agent="demo")
@@ -25,9 +25,9 @@ async def test_a_repeat_is_given_the_run_while_it_lives_and_the_task_when_it_has
         await gate.reached()
         assert await service.submit_run(request(key="k")) is first
         gate.open()
-        task = await first.settled(5)
+        task = await first.wait_settled(5)
         repeated = await service.submit_run(request(key="k"))
-        assert (await repeated.settled(5), repeated.task) == (task, task)
+        assert (await repeated.wait_settled(5), repeated.task) == (task, task)
         assert [event.task for event in await heard(repeated.follow())] == [task]  # type: ignore[union-attr]
         assert (await service.list(MINE)).total == 1
     assert len(agent.turns) == 1
@@ -40,7 +40,7 @@ async def test_repeats_at_once_are_one_task() -> None:
         repeats = [asyncio.ensure_future(service.submit_run(request(key="k", context="c1"))) for _ in range(5)]
         await store.creating.reached()
         store.creating.open()
-        tasks = [await (await repeat).settled(5) for repeat in repeats]
+        tasks = [await (await repeat).wait_settled(5) for repeat in repeats]
         assert {task.id for task in tasks} == {tasks[0].id}
         assert (await service.list(MINE)).total == 1
 
@@ -67,7 +67,7 @@ async def test_an_answer_is_taken_once_too() -> None:
         await gate.reached()
         assert await service.submit_run(request("yes", task=asked.id, key="k")) is first
         gate.open()
-        task = await first.settled(5)
+        task = await first.wait_settled(5)
         assert await ask(service, "yes", task=asked.id, key="k") == task
     assert len(agent.turns) == 2
 
@@ -76,7 +76,7 @@ async def test_a_question_is_asked_again_of_who_repeats_and_its_pause_stays() ->
     async with serving(ScriptedAgent([ASK], [Complete(text="done")])) as service:
         asked = await ask(service, key="k")
         repeated = await service.submit_run(request(key="k"))
-        assert await repeated.settled(5) == asked
+        assert await repeated.wait_settled(5) == asked
         assert len(await heard(repeated.follow())) == 1
         assert (await ask(service, "yes", task=asked.id)).status.state is TaskState.COMPLETED
 
@@ -86,7 +86,7 @@ async def test_a_key_stands_for_a_task_even_where_messages_answer() -> None:
     async with serving(agent, direct_messages=True) as service:
         run = await service.submit_run(request(key="k"))
         assert run.reply is None
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert answer_text(task.artifacts) == "hello"
         assert await ask(service, key="k") == task
 
@@ -117,12 +117,12 @@ async def test_a_repeat_that_reaches_another_process_waits_for_the_same_task(tmp
         assert repeated.task == run.task
         if ends:
             gate.open()
-            task = await run.settled(5)
-            assert await repeated.settled(5) == task
+            task = await run.wait_settled(5)
+            assert await repeated.wait_settled(5) == task
         else:
             await other.drain(0)
             with pytest.raises(BackendError):
-                await repeated.settled(5)
+                await repeated.wait_settled(5)
     for store in stores:
         await store.close()
 
@@ -138,7 +138,7 @@ async def test_of_repeats_at_two_processes_at_once_one_makes_the_task(tmp_path: 
         await one.start()
         await other.start()
         runs = await asyncio.gather(*[service.submit_run(request(key="k")) for service in (one, other)])
-        tasks = [await run.settled(5) for run in runs]
+        tasks = [await run.wait_settled(5) for run in runs]
         assert tasks[0].id == tasks[1].id
         assert (await one.list(MINE)).total == 1
     assert sum(len(agent.turns) for agent in agents) == 1

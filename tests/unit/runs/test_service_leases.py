@@ -11,13 +11,12 @@ from tests.unit.runs.serving import ASK, ask, heard, paused, rebuilt, request, s
 from llamon_agent.domain.errors import BackendError, Conflict, TaskNotCancelable
 from llamon_agent.domain.events import Complete, Delta, Snapshot
 from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Limits
+from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.recovery import RESTARTED
-from llamon_agent.runs.service import ELSEWHERE, RunService
-from llamon_agent.runs.under_way import STOPPED
-from llamon_agent.store.sqlite import SqliteTaskStore
-from llamon_agent.testing.clock import HandClock
-from llamon_agent.testing.scripted import Gate, ScriptedAgent
+from llamon_agent.runs.registry import STOPPED
+from llamon_agent.runs.service import NOT_HERE, RunService
+from llamon_agent.store.sqlite.store import SqliteTaskStore
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent
 
 QUICK = Limits(snapshot_every_s=0, cancel_grace_s=5, lease_s=15)
 
@@ -64,12 +63,12 @@ async def at_its_end(service: RunService, task_id: str) -> Task:
 
 
 @asynccontextmanager
-async def dead(path: Path, *texts: str, recovers: bool = True) -> AsyncIterator[tuple[RunService, list[str]]]:
+async def dead(path: Path, *texts: str, survives_restart: bool = True) -> AsyncIterator[tuple[RunService, list[str]]]:
     """A process that was working on the first message, the others waiting behind it, and does no more; it wakes up only
     when the block ends.
     """
     gate = Gate()
-    agent = ScriptedAgent([Delta(text="ha"), Delta(text="lf"), gate], recovers=recovers)
+    agent = ScriptedAgent([Delta(text="ha"), Delta(text="lf"), gate], survives_restart=survives_restart)
     async with opened(path) as store, serving(agent, store, limits=QUICK, ids="old") as service:
         await service.start()
         runs = [await service.submit_run(request(text, context="c1")) for text in texts]
@@ -78,7 +77,7 @@ async def dead(path: Path, *texts: str, recovers: bool = True) -> AsyncIterator[
 
 
 async def test_a_run_whose_process_died_goes_on_under_the_same_artifact(path: Path) -> None:
-    agent = ScriptedAgent([Delta(text="wh"), Delta(text="ole"), Complete()], recovers=True)
+    agent = ScriptedAgent([Delta(text="wh"), Delta(text="ole"), Complete()], survives_restart=True)
     async with dead(path, "hi") as (_, [task_id]), process(path, agent) as service:
         before = await service.get("default", "demo", task_id)
         task = await at_its_end(service, task_id)
@@ -90,9 +89,9 @@ async def test_a_run_whose_process_died_goes_on_under_the_same_artifact(path: Pa
 
 
 async def test_an_event_id_from_before_the_crash_is_answered_by_the_task_as_it_is(path: Path) -> None:
-    """Field report 15, across a restart."""
+    """The event log of the dead process is lost, the task is not."""
     gate = Gate()
-    agent = ScriptedAgent([gate, Delta(text="whole"), Complete()], recovers=True)
+    agent = ScriptedAgent([gate, Delta(text="whole"), Complete()], survives_restart=True)
     async with dead(path, "hi") as (_, [task_id]), process(path, agent) as service:
         await gate.reached()
         following = await service.subscribe("default", "demo", task_id, after_seq=3, ended_ok=False)
@@ -105,7 +104,7 @@ async def test_an_event_id_from_before_the_crash_is_answered_by_the_task_as_it_i
 async def test_what_cannot_go_on_fails_with_the_reason_and_what_waited_begins(path: Path) -> None:
     agent = ScriptedAgent([Complete(text="second")])
     async with (
-        dead(path, "first", "second", recovers=False) as (_, [first, second]),
+        dead(path, "first", "second", survives_restart=False) as (_, [first, second]),
         process(path, agent) as service,
     ):
         ended = await service.get("default", "demo", first)
@@ -117,7 +116,7 @@ async def test_what_cannot_go_on_fails_with_the_reason_and_what_waited_begins(pa
 
 
 async def test_what_had_begun_goes_on_before_what_waited_behind_it(path: Path) -> None:
-    agent = ScriptedAgent([Complete(text="1")], [Complete(text="2")], [Complete(text="3")], recovers=True)
+    agent = ScriptedAgent([Complete(text="1")], [Complete(text="2")], [Complete(text="3")], survives_restart=True)
     async with dead(path, "first", "second", "third") as (_, ids), process(path, agent) as service:
         assert [answer_text((await at_its_end(service, each)).artifacts) for each in ids] == ["1", "2", "3"]
     assert [turn.prompt for turn in agent.turns] == ["first", "second", "third"]
@@ -125,14 +124,14 @@ async def test_what_had_begun_goes_on_before_what_waited_behind_it(path: Path) -
 
 async def test_a_run_that_ends_its_process_again_and_again_is_given_up(path: Path) -> None:
     stores = [SqliteTaskStore.open(path, durability="normal")]
-    async with serving(ScriptedAgent([Gate()], recovers=True), stores[0]) as service:
+    async with serving(ScriptedAgent([Gate()], survives_restart=True), stores[0]) as service:
         await service.start()
         run = await service.submit_run(request())
         for attempt in (2, 3):
             stores.append(SqliteTaskStore.open(path, durability="normal"))
             await stores[-1].renew(until_ms=10**15)
             assert [each.attempt for each in await stores[-1].take_over(now_ms=0, limit=9)] == [attempt]
-        async with process(path, ScriptedAgent(recovers=True)) as last:
+        async with process(path, ScriptedAgent(survives_restart=True)) as last:
             task = await last.get("default", "demo", run.task.id)
     for store in stores:
         await store.close()
@@ -149,7 +148,7 @@ async def test_a_pause_waits_on_and_what_waited_behind_it_still_does(path: Path)
         waiting = await gone.submit_run(request("second", context="c1"))
         await gate.reached()
         gate.open()
-        asked = await run.settled(5)
+        asked = await run.wait_settled(5)
         agent = ScriptedAgent([Complete(text="yes")], [Complete(text="second")])
         async with process(path, agent) as service:
             assert await service.get("default", "demo", asked.id) == asked
@@ -161,13 +160,13 @@ async def test_a_pause_waits_on_and_what_waited_behind_it_still_does(path: Path)
 
 async def test_a_process_that_was_taken_over_stops_its_runs_and_writes_nothing(path: Path) -> None:
     gate = Gate()
-    agent = ScriptedAgent([Delta(text="old"), gate], recovers=True)
+    agent = ScriptedAgent([Delta(text="old"), gate], survives_restart=True)
     async with opened(path) as store, serving(agent, store, limits=QUICK, ids="old") as service:
         await service.start()
         run = await service.submit_run(request(context="c1"))
         stream = run.follow()
         await gate.reached()
-        async with process(path, ScriptedAgent([Complete(text="new")], recovers=True)) as other:
+        async with process(path, ScriptedAgent([Complete(text="new")], survives_restart=True)) as other:
             task = await at_its_end(other, run.task.id)
             await service._lease.renew()
             assert run.has_ended
@@ -191,26 +190,26 @@ async def test_the_end_of_a_run_that_was_taken_over_is_not_told(path: Path) -> N
             await other.take_over(now_ms=0, limit=1)
             gate.open()
             with pytest.raises(Conflict):
-                await run.settled(5)
+                await run.wait_settled(5)
     assert (await kept(path, run.task.id)).status.state is TaskState.WORKING
 
 
 async def test_a_stop_hands_over_what_can_go_on_and_ends_the_rest(path: Path) -> None:
     gate = Gate()
-    agent = ScriptedAgent([Delta(text="ha"), Delta(text="lf"), gate], recovers=True)
+    agent = ScriptedAgent([Delta(text="ha"), Delta(text="lf"), gate], survives_restart=True)
     async with process(path, agent) as service:
         run = await service.submit_run(request("first", context="c1"))
         waiting = await service.submit_run(request("second", context="c1"))
         stream = run.follow()
         await gate.reached()
         await service.drain(0)
-        assert (await run.settled(5)).status.state is TaskState.WORKING
+        assert (await run.wait_settled(5)).status.state is TaskState.WORKING
         assert [type(event).__name__ for event in await heard(stream)][-1] == "ArtifactUpdate"
         assert stream.is_cut_off
     assert (agent.abandoned, len(agent.cancelled)) == ([], 1)
     assert (await kept(path, run.task.id)).status.state is TaskState.WORKING
     assert (await kept(path, waiting.task.id)).status.state is TaskState.SUBMITTED
-    again = ScriptedAgent([Complete(text="whole")], [Complete(text="second")], recovers=True)
+    again = ScriptedAgent([Complete(text="whole")], [Complete(text="second")], survives_restart=True)
     async with process(path, again) as service:
         assert answer_text((await at_its_end(service, run.task.id)).artifacts) == "whole"
         assert answer_text((await at_its_end(service, waiting.task.id)).artifacts) == "second"
@@ -240,7 +239,7 @@ async def test_what_waits_does_not_begin_while_the_edge_stops(path: Path) -> Non
         await asyncio.sleep(0)
         gate.open()
         await draining
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
     assert (await kept(path, waiting.task.id)).status.state is TaskState.SUBMITTED
     assert len(agent.turns) == 1
 
@@ -253,7 +252,9 @@ async def two_processes(path: Path, agent: ScriptedAgent) -> AsyncIterator[tuple
         opened(path) as one,
         opened(path) as other,
         serving(agent, one, limits=limits, clock=clock, ids="one") as first,
-        serving(ScriptedAgent([Complete(text="new")], recovers=True), other, limits=limits, clock=clock) as second,
+        serving(
+            ScriptedAgent([Complete(text="new")], survives_restart=True), other, limits=limits, clock=clock
+        ) as second,
     ):
         await first.start()
         await second.start()
@@ -261,7 +262,7 @@ async def two_processes(path: Path, agent: ScriptedAgent) -> AsyncIterator[tuple
 
 
 async def test_a_task_of_another_process_is_read_and_followed_by_the_store(path: Path) -> None:
-    """Field report 46."""
+    """Two processes share one store, and a load balancer sends a caller to either."""
     gate = Gate()
     agent = ScriptedAgent([gate, Complete(text="done")])
     async with two_processes(path, agent) as (first, second, _):
@@ -270,7 +271,7 @@ async def test_a_task_of_another_process_is_read_and_followed_by_the_store(path:
         assert await second.get("default", "demo", run.task.id) == run.task
         streams = [await second.subscribe("default", "demo", run.task.id, after_seq=1, ended_ok=False) for _ in "ab"]
         gate.open()
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
         assert [rebuilt(await heard(stream)).artifacts for stream in streams] == [task.artifacts] * 2
         for stream in streams:
             stream.close()
@@ -290,7 +291,7 @@ async def test_what_another_process_works_on_is_not_canceled_from_here(path: Pat
         run = await first.submit_run(request())
         with pytest.raises(BackendError) as raised:
             await second.cancel_run("default", "demo", run.task.id, again_ok=False)
-        assert raised.value.public == ELSEWHERE
+        assert raised.value.public == NOT_HERE
         canceled = await first.cancel_run("default", "demo", run.task.id, again_ok=False)
         assert await second.get("default", "demo", run.task.id) == canceled
 
@@ -322,19 +323,22 @@ async def test_a_lease_is_renewed_and_what_is_abandoned_is_found_without_being_a
             async with serving(ScriptedAgent([Gate()]), one) as first:
                 run = await first.submit_run(request())
                 waiting = await first.submit_run(request(context=run.task.context_id))
-                await one.let_go()
+                await one.release_holder()
                 assert answer_text((await at_its_end(service, waiting.task.id)).artifacts) == "new"
                 assert status_text(await service.get("default", "demo", run.task.id)) == RESTARTED
 
 
 async def test_an_answer_goes_on_after_a_crash_with_what_it_answers(path: Path) -> None:
     gate = Gate()
-    async with opened(path) as store, serving(ScriptedAgent([ASK], [gate], recovers=True), store, ids="old") as gone:
+    async with (
+        opened(path) as store,
+        serving(ScriptedAgent([ASK], [gate], survives_restart=True), store, ids="old") as gone,
+    ):
         await gone.start()
         asked = await paused(gone)
         await gone.submit_run(request("yes", task=asked.id))
         await gate.reached()
-        agent = ScriptedAgent([Complete(text="done")], recovers=True)
+        agent = ScriptedAgent([Complete(text="done")], survives_restart=True)
         async with process(path, agent) as service:
             task = await at_its_end(service, asked.id)
     assert (task.status.state, answer_text(task.artifacts)) == (TaskState.COMPLETED, "done")

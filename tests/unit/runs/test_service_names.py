@@ -8,13 +8,13 @@ from tests.unit.runs.serving import ASK, paused, request, serving
 from llamon_agent.domain.errors import BadParams, TaskHasEnded, TaskNotFound
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import TaskState
-from llamon_agent.runs.ports import Target
+from llamon_agent.runs.ports.run import Target
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 
 async def test_names_that_do_not_fit_write_nothing_and_run_nothing() -> None:
-    """Field report 23."""
+    """Neither an unknown task nor a wrong context creates a task."""
     store = MemoryTaskStore()
     agent = ScriptedAgent([ASK])
     async with serving(agent, store) as service:
@@ -32,7 +32,7 @@ async def test_names_that_do_not_fit_write_nothing_and_run_nothing() -> None:
 
 
 async def test_somebody_elses_task_is_not_found_for_any_call() -> None:
-    """Field report 11."""
+    """The error must not say that the task exists."""
     gate = Gate()
     async with serving(ScriptedAgent([gate, Complete()])) as service:
         run = await service.submit_run(request(context="c1"))
@@ -45,7 +45,7 @@ async def test_somebody_elses_task_is_not_found_for_any_call() -> None:
             with pytest.raises(TaskNotFound):
                 await call
         gate.open()
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 CHOSEN = Target(name="demo", adapter="scripted", target="", task_ids="client")
@@ -55,9 +55,9 @@ async def test_a_caller_may_name_a_new_task_where_the_agent_lets_it() -> None:
     async with serving(ScriptedAgent([ASK], [Complete()]), target=CHOSEN) as service:
         first = await service.submit_run(request(task="mine", context="c1"))
         assert first.task.id == "mine"
-        assert (await first.settled(5)).status.state is TaskState.INPUT_REQUIRED
+        assert (await first.wait_settled(5)).status.state is TaskState.INPUT_REQUIRED
         answer = await service.submit_run(request(task="mine"))
-        assert (await answer.settled(5)).status.state is TaskState.COMPLETED
+        assert (await answer.wait_settled(5)).status.state is TaskState.COMPLETED
         with pytest.raises(TaskHasEnded):
             await service.submit_run(request(task="mine"))
 
@@ -70,7 +70,7 @@ async def test_a_name_that_somebody_elses_task_has_is_not_found() -> None:
             with pytest.raises(TaskNotFound):
                 await service.submit_run(request(task="mine"))
             gate.open()
-            await theirs.settled(5)
+            await theirs.wait_settled(5)
         assert (await service.get("alice", "demo", "mine")).status.state is TaskState.COMPLETED
 
 
@@ -90,7 +90,7 @@ async def test_a_message_to_a_working_task_waits_for_its_question_where_the_agen
         await gate.reached()
         early = asyncio.create_task(service.submit_run(request(task=run.task.id)))
         gate.open()
-        assert (await (await early).settled(5)).status.state is TaskState.COMPLETED
+        assert (await (await early).wait_settled(5)).status.state is TaskState.COMPLETED
     assert [turn.answers for turn in agent.turns] == [False, True]
 
 

@@ -16,7 +16,7 @@ from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 @pytest.mark.parametrize("by", ["task", "context"])
 async def test_the_answer_goes_on_with_the_same_task_and_thread(by: str) -> None:
-    """Field reports 1 and 26: an answer that names only the task, or only the context."""
+    """An answer may name only the task, or only the context."""
     agent = ScriptedAgent([Delta(text="I want to delete it."), ASK], [Complete(text="Deleted.")])
     async with serving(agent) as service:
         task = await paused(service)
@@ -59,7 +59,7 @@ async def test_an_answer_that_does_not_fit_is_asked_again() -> None:
 
 
 async def test_two_answers_to_one_question_start_one_run() -> None:
-    """Field report 25."""
+    """A host that sends an answer twice must not run the tool twice."""
     gate = Gate()
     agent = ScriptedAgent([ASK], [gate, Complete(text="ok")])
     async with serving(agent) as service:
@@ -69,12 +69,12 @@ async def test_two_answers_to_one_question_start_one_run() -> None:
         gate.open()
         runs = [result for result in results if isinstance(result, Run)]
         assert [type(result) for result in results if not isinstance(result, Run)] == [TaskIsBusy, TaskIsBusy]
-        assert (await runs[0].settled(5)).status.state is TaskState.COMPLETED
+        assert (await runs[0].wait_settled(5)).status.state is TaskState.COMPLETED
     assert len(agent.turns) == 2
 
 
 async def test_an_answer_after_the_end_is_refused_and_nothing_runs() -> None:
-    """Field report 9."""
+    """A late answer must not become a new message."""
     agent = ScriptedAgent([ASK], [Complete(text="ok")])
     async with serving(agent) as service:
         task = await paused(service)

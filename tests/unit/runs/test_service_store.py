@@ -7,10 +7,10 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 
 from llamon_agent.domain.errors import BackendError, TaskHasEnded
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Snapshot
-from llamon_agent.domain.task import Task, TaskState, answer_text
-from llamon_agent.runs.ports import Limits, TaskPage, TaskQuery
+from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answer_text
+from llamon_agent.runs.ports.run import Limits
+from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.takeover import LOST
-from llamon_agent.runs.under_way import STOPPED
 from llamon_agent.store.memory import MemoryTaskStore
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
@@ -35,7 +35,7 @@ async def test_two_readers_of_a_lost_task_agree_on_its_end() -> None:
         await gate.reached()
         store.away = True
         gate.open()
-        await run.ended()
+        await run.wait_ended()
         with pytest.raises(BackendError):
             await service.get("default", "demo", run.task.id)
         store.away = False
@@ -58,7 +58,7 @@ async def test_a_snapshot_that_cannot_be_recorded_does_not_end_the_run() -> None
         gate.open()
         await anext(stream)
         store.away = False
-        task = await run.settled(5)
+        task = await run.wait_settled(5)
     assert (task.status.state, answer_text(task.artifacts)) == (TaskState.COMPLETED, "ab")
 
 
@@ -92,7 +92,7 @@ async def test_a_draining_edge_lets_its_runs_finish_and_takes_no_more() -> None:
             await service.submit_run(request())
         gate.open()
         await draining
-        assert (await run.settled(5)).status.state is TaskState.COMPLETED
+        assert (await run.wait_settled(5)).status.state is TaskState.COMPLETED
 
 
 @pytest.mark.parametrize("end", [Complete(text="told"), ASK])
@@ -105,12 +105,12 @@ async def test_what_the_store_has_lost_of_a_task_ends_it(
         await gate.reached()
         early = run.task
         gate.open()
-        await run.settled(5)
+        await run.wait_settled(5)
         store._tasks[early.id] = early
         task = await service.get("default", "demo", early.id)
         assert (task.status.state, status_text(task)) == (TaskState.FAILED, LOST)
         assert await store.get("default", "demo", early.id) == task
-    assert "gone back" in caplog.text
+    assert "lost a newer record" in caplog.text
 
 
 async def test_an_answer_to_a_pause_that_the_store_has_lost_finds_the_task_ended() -> None:
@@ -121,7 +121,7 @@ async def test_an_answer_to_a_pause_that_the_store_has_lost_finds_the_task_ended
         early = run.task
         following = run.follow()  # keeps the pause in memory
         gate.open()
-        await run.settled(5)
+        await run.wait_settled(5)
         store._tasks[early.id] = early
         with pytest.raises(TaskHasEnded):
             await service.submit_run(request("yes", task=early.id))
@@ -133,11 +133,11 @@ async def test_a_lost_task_that_is_worked_on_again_is_not_ended() -> None:
     async with serving(ScriptedAgent([gate, Complete(text="x")])) as service:
         run = await service.submit_run(request())
         await gate.reached()
-        service._under_way.conductor.lost[run.task.id] = run.task
+        service._registry.mark_lost(run.task)
         await service._takeover.end_all_lost()
         gate.open()
-        assert answer_text((await run.settled(5)).artifacts) == "x"
-        assert service._under_way.conductor.lost == {}
+        assert answer_text((await run.wait_settled(5)).artifacts) == "x"
+        assert service._registry.lost() == []
 
 
 async def test_a_message_that_was_still_being_looked_at_is_refused_by_a_service_that_has_stopped() -> None:

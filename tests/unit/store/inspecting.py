@@ -4,12 +4,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
+from tests.contract.push_store import a_push
+from tests.contract.task_store import a_full_task, a_key, a_task, next_of
 
 from llamon_agent.domain.task import TaskState
 from llamon_agent.runs.inspection import Inspection, TaskFilter
-from llamon_agent.runs.ports import Store
-from llamon_agent.testing.push_contract import a_push
-from llamon_agent.testing.store_contract import a_full_task, a_key, a_task, next_of
+from llamon_agent.runs.ports.store import Store
 
 Look = Callable[[], AbstractContextManager[Inspection]]
 
@@ -84,7 +84,7 @@ class InspectionContract:
         assert (facts.webhooks, facts.keys, facts.pending) == (1, 1, 0)
         assert facts.size_bytes > 0
 
-    async def test_more_than_fits_at_once_is_all_told(self, store: Store, look: Look) -> None:
+    async def test_more_tasks_than_fit_at_once_are_all_read(self, store: Store, look: Look) -> None:
         made = [f"{number:03}" for number in range(250)]
         for task_id in made:
             await store.create(a_task(task_id))

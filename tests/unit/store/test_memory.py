@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.contract.push_store import PushStoreContract
+from tests.contract.task_store import TaskStoreContract, a_full_task
 
-from llamon_agent.runs.ports import Store, TaskStore
+from llamon_agent.runs.ports.store import Store, TaskStore
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.push_contract import PushStoreContract
-from llamon_agent.testing.store_contract import TaskStoreContract, a_full_task
 
 
 class TestMemoryTaskStore(TaskStoreContract):

@@ -42,13 +42,13 @@ def test_many_failures_are_one_line_and_their_end_another(outage: Outage, caplog
     assert "secret" not in caplog.text
 
 
-def test_what_goes_on_is_told_again_each_minute(outage: Outage, caplog: Log, clock: Clock) -> None:
+def test_an_outage_that_lasts_is_logged_each_minute(outage: Outage, caplog: Log, clock: Clock) -> None:
     for clock.now_s in (0, 59, 60, 61, 120):
         outage.failed("it is full", BROKEN)
     assert len(caplog.messages) == 3
 
 
-def test_what_comes_and_goes_is_told_once_a_minute_too(outage: Outage, caplog: Log, clock: Clock) -> None:
+def test_an_outage_that_comes_and_goes_is_logged_once_a_minute(outage: Outage, caplog: Log, clock: Clock) -> None:
     for clock.now_s in (0, 1, 2):
         outage.failed("it is full", BROKEN)
         outage.over()
@@ -58,7 +58,7 @@ def test_what_comes_and_goes_is_told_once_a_minute_too(outage: Outage, caplog: L
     assert len(caplog.messages) == 3
 
 
-def test_what_nobody_knows_is_told_each_time_with_its_traceback(outage: Outage, caplog: Log) -> None:
+def test_an_unknown_failure_is_logged_each_time_with_its_traceback(outage: Outage, caplog: Log) -> None:
     for _ in range(2):
         outage.failed(None, BROKEN)
     outage.over()
@@ -78,7 +78,7 @@ def test_it_is_on_from_a_failure_that_is_known_until_it_works(outage: Outage) ->
     assert told == [False, False, True, False, True, False]
 
 
-def test_the_causes_are_there_for_who_wants_them(outage: Outage, caplog: Log) -> None:
+def test_the_causes_are_logged_at_debug(outage: Outage, caplog: Log) -> None:
     caplog.set_level(logging.DEBUG, "llamon_agent.store.test")
     outage.failed("it is full", BROKEN)
     assert caplog.records[-1].exc_info == (ValueError, BROKEN, BROKEN.__traceback__)

@@ -1,11 +1,11 @@
 import pytest
+from tests.contract.task_store import a_full_task, a_task, a_turn
 
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Task, TaskState
-from llamon_agent.runs.ports import Abandoned
-from llamon_agent.store.postgres_rows import created_row
+from llamon_agent.runs.ports.store import Abandoned
+from llamon_agent.store.postgres.rows import created_row
 from llamon_agent.store.records import abandoned_in, readable, task_in
-from llamon_agent.testing.store_contract import a_full_task, a_task, a_turn
 
 
 def kept(task: Task) -> tuple[bytes, bytes]:

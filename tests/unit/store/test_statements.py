@@ -21,7 +21,7 @@ def test_the_shipped_statements_are_found() -> None:
         *("list", "count", "list_context", "count_context"),
     }
     assert set(load_statements("sqlite/push.sql")) == {
-        *("put_push", "list_push", "delete_push", "push_told", "untold_push")
+        *("put_push", "list_push", "delete_push", "mark_delivered", "undelivered")
     }
 
 

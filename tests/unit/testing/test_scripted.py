@@ -7,8 +7,8 @@ import pytest
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Rejected, Reply, RunEvent
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.runs.ports import Agent, Turn
-from llamon_agent.testing.scripted import Gate, ScriptedAgent
+from llamon_agent.runs.ports.agent import Agent, Turn
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, counting_ids
 
 
 def a_turn(prompt: str = "hello") -> Turn:
@@ -82,11 +82,23 @@ async def test_a_turn_that_is_closed_early_is_cut_short_unless_it_had_ended(
 
 async def test_abandoned_threads_are_remembered() -> None:
     agent = ScriptedAgent()
-    await agent.abandon("thread-1")
+    await agent.close_turn("thread-1")
     assert agent.abandoned == ["thread-1"]
 
 
 async def test_forgotten_threads_are_remembered() -> None:
     agent = ScriptedAgent()
-    await agent.forget("thread-1")
+    await agent.delete_thread("thread-1")
     assert agent.forgotten == ["thread-1"]
+
+
+def test_the_clock_moves_by_hand_only() -> None:
+    clock = HandClock(now_ms=5)
+    assert (clock(), clock()) == (5, 5)
+    clock.advance(ms=10)
+    assert clock() == 15
+
+
+def test_ids_count_from_one_and_each_counter_by_itself() -> None:
+    task_ids, run_ids = counting_ids("task"), counting_ids("run")
+    assert [task_ids(), task_ids(), run_ids()] == ["task-1", "task-2", "run-1"]

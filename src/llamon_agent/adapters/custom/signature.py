@@ -1,4 +1,4 @@
-"""What a function takes of that which a turn has to give; read once, from its signature.
+"""Which arguments a custom agent's function takes; read once, from its signature.
 
 A custom agent names only the parameters it wants. The prompt is its first positional parameter, or a keyword `prompt`;
 the others are passed by keyword, and only those that its signature takes.
@@ -15,7 +15,7 @@ from llamon_agent.domain.errors import ConfigError
 OFFERED = frozenset(
     {"prefill_messages", "answer", "context_id", "thread_id", "session_id", "task_id", "message", "metadata"}
 )
-"""What may be asked for beside the prompt."""
+"""The arguments that a function may take besides the prompt."""
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -23,7 +23,7 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """How a function wants to be called. `prompt_name` is None where the prompt goes first, by position."""
+    """How to call a function. `prompt_name` is None where the prompt is the first argument, by position."""
 
     prompt_name: str | None
     names: frozenset[str]
@@ -42,9 +42,9 @@ def takes_nothing(function: Callable[..., object]) -> bool:
 
 
 def read_signature(function: Callable[..., object]) -> Signature:
-    """Read how to call a function; partials, callable objects and decorated functions are seen through.
+    """How to call a function, which may also be a partial, a callable object or a decorated function.
 
-    Raises: ConfigError: it takes no prompt, or insists on something that a turn does not have.
+    Raises: ConfigError: it takes no prompt, or requires an argument that a turn does not have.
     """
     parameters = _parameters(function)
     first = next((each for each in parameters if each.kind in _POSITIONAL), None)
@@ -58,7 +58,7 @@ def read_signature(function: Callable[..., object]) -> Signature:
 def _parameters(function: Callable[..., object]) -> list[Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
-    except ValueError:  # some built-in functions tell nothing
+    except ValueError:  # some built-in functions have no signature
         return [Parameter("prompt", Parameter.POSITIONAL_ONLY)]
 
 

@@ -1,7 +1,7 @@
 """A LangGraph graph as an agent: one turn in, run events out.
 
-Every call goes one way: read the thread, decide what the turn means for it, run the graph or not, and read the thread
-again, because only what is saved says whether the run is done or waits. The object holds no state of any run.
+Every call does the same: read the thread, decide what the turn means for it, run the graph or not, and read the thread
+again, because only the saved state shows whether the run is done or waits. The object holds no state of any run.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from traceback import walk_tb
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 from langchain_core.messages import BaseMessage
@@ -20,34 +19,35 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError, is_invalid_resume
 
 from llamon_agent.adapters.artifacts import artifact_made
-from llamon_agent.adapters.langgraph.access import NOT_KEPT
-from llamon_agent.adapters.langgraph.content import content_of
+from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
+from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
 from llamon_agent.adapters.langgraph.context import context_for
-from llamon_agent.adapters.langgraph.history import mended
-from llamon_agent.adapters.langgraph.interrupts import Answer, ask
-from llamon_agent.adapters.langgraph.recovery import Finished, Past, decide_again, past_of
-from llamon_agent.adapters.langgraph.speech import Speech
-from llamon_agent.adapters.langgraph.state import STRUCTURED, Outcome, StateMapping, outcome_of_run
+from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
+from llamon_agent.adapters.langgraph.messages import with_tool_results
+from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
+from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
+from llamon_agent.adapters.langgraph.state import STRUCTURED, GraphResult, StateMapping, content_of, result_of_run
+from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
-from llamon_agent.adapters.langgraph.toolcalls import separate_tool_calls
-from llamon_agent.adapters.langgraph.turns import Call, Go, Say, decide_turn
-from llamon_agent.adapters.langgraph.unsaved_graphs import let_graphs_save_nothing
-from llamon_agent.adapters.langgraph.whole_writes import save_whole_writes_only
-from llamon_agent.adapters.prefill import PrefillToLc, plain_prefill
+from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
+from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
+from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Data
 from llamon_agent.domain.task import Artifact
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 _NOT_THAT = "That answer was not taken: the agent does not accept its form."
 _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
 
+Plan = RunGraph | Respond | AlreadyDone
+
 
 class _Unfinished(Exception):
-    """The stream ended, nothing waits for an answer, and yet nodes are next."""
+    """The stream ended, no question is pending, and yet nodes are next."""
 
 
 class _NoMemory(Exception):
@@ -57,8 +57,8 @@ class _NoMemory(Exception):
 class LangGraphAgent:
     """Drives one graph for all its threads. Shared by all runs.
 
-    One run per thread at a time: the run service holds a lock per context around `run`; whoever calls the other methods
-    directly does the same, or two first turns at once seed twice and lose one.
+    One run per thread at a time: the run service holds a lock per context around `run`. Callers of the other methods
+    must do the same, or two first turns at once seed twice and one is lost.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LangGraphAgent:
     ) -> None:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
-        let_graphs_save_nothing()
+        allow_unsaved_graphs()
         self._graph = graph
         self._context = context_for(graph)
         self._prefill_to_lc = prefill_to_lc
@@ -80,35 +80,34 @@ class LangGraphAgent:
 
     @property
     def graph(self) -> Graph:
-        """What it drives."""
+        """The graph that it drives."""
         return self._graph
 
     @property
-    def recovers(self) -> bool:
+    def survives_restart(self) -> bool:
         """Whether its threads outlive the process. See runs.ports.Agent."""
         checkpointer = self._graph.checkpointer
         return bool(checkpointer) and not isinstance(checkpointer, InMemorySaver)
 
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
-        call = Call(
+        call = GraphCall(
             content=content_of(turn.message, turn.prompt),
             message_id=f"{turn.task_id}:{turn.message.message_id}",
             prefill=self._prefill_to_lc(turn.prefill) if turn.prefill else (),
             received=turn.history_received,
-            answer=Answer.of(turn.message, turn.prompt) if turn.answers else None,
+            answer=CallerAnswer.of(turn.message, turn.prompt) if turn.answers else None,
             answer_id=turn.answer_id,
         )
-        config = thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id)
-        thread = self._thread(config)
-        return self._take(thread, call) if turn.attempt == 1 else self._take_again(thread, call, turn)
+        thread = self._thread(thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id))
+        return self._events(thread, call, None if turn.attempt == 1 else turn)
 
-    async def abandon(self, thread_id: str) -> None:
-        """Put a thread right that nobody goes on with. See runs.ports.Agent."""
+    async def close_turn(self, thread_id: str) -> None:
+        """Repair a thread whose turn will not go on. See runs.ports.Agent."""
         with _agent_errors():
             await self._thread(thread_config(thread_id)).repair()
 
-    async def forget(self, thread_id: str) -> None:
+    async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread. See runs.ports.Agent."""
         with _agent_errors():
             await self._thread(thread_config(thread_id)).delete()
@@ -127,8 +126,8 @@ class LangGraphAgent:
     ) -> AsyncIterator[str]:
         """The answer to a prompt, piece by piece.
 
-        Shape:  the pieces joined are what the graph said; where it began anew (text before a tool call, say), an empty
-                line is between, and an answer that was not streamed, or not so, comes whole at the end.
+        Shape:  the joined pieces are the graph's text. Where it began anew (after a tool call, say), an empty line is
+                between; an answer that was not streamed, or streamed differently, comes whole at the end.
         Raises: AgentError, also if the graph asks for input.
         """
         said = ""
@@ -152,11 +151,11 @@ class LangGraphAgent:
         prefill_messages: Sequence[BaseMessage] | None = None,
         resume: Any = msgspec.UNSET,
     ) -> str | Interrupt:
-        """The whole answer, or the questions that the graph waits with.
+        """The whole answer, or the questions that the graph asks.
 
-        Shape:  resume answers the questions of an earlier call, as text or as data, and the prompt is not looked at:
+        Shape:  resume answers the questions of an earlier call, as text or as data, and the prompt is ignored:
                 {"answers": {id: value}} where there are several. An answer that does not fit gives the Interrupt again.
-        Raises: AgentError, also if nothing waits for an answer.
+        Raises: AgentError, also if no question is pending.
         """
         said = ""
         async with aclosing(self._prompted(prompt, thread_id, prefill_messages, resume)) as events:
@@ -175,23 +174,24 @@ class LangGraphAgent:
     ) -> AsyncGenerator[AgentEvent]:
         answer = None
         if resume is not msgspec.UNSET:
-            answer = Answer(text=resume) if isinstance(resume, str) else Answer(data=(resume,))
+            answer = CallerAnswer(text=resume) if isinstance(resume, str) else CallerAnswer(data=(resume,))
         seeds = prefill or ()
-        new_id = uuid4().hex
-        call = Call(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
-        return self._mended(self._thread(thread_config(thread_id)), call)
+        new_id = random_id()
+        call = GraphCall(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
+        thread = self._thread(thread_config(thread_id))
+        return self._repairing(thread, self._events(thread, call))
 
     def _thread(self, config: RunnableConfig) -> Thread:
         return Thread(self._graph, config, self._context)
 
-    async def _mended(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
-        """A call of somebody who knows no `abandon`: closed in the middle, it puts its thread right itself.
+    async def _repairing(self, thread: Thread, events: AsyncGenerator[AgentEvent]) -> AsyncGenerator[AgentEvent]:
+        """The events of a call for callers without `close_turn`: if it is closed in the middle, it repairs its thread.
 
-        Being closed once the last event is out leaves a pause as it is.
+        If it is closed after the last event, a pause stays.
         """
         has_ended = False
         try:
-            async with aclosing(self._take(thread, call)) as events:
+            async with aclosing(events):
                 async for event in events:
                     has_ended = isinstance(event, AgentEnding)
                     yield event
@@ -200,126 +200,114 @@ class LangGraphAgent:
                 await self._repair_after_stop(thread)
             raise
 
-    async def _take(self, thread: Thread, call: Call) -> AsyncGenerator[AgentEvent]:
-        """A call from its begin on."""
-        state = await self._read(thread)
-        plan = decide_turn(call, state, self._mapping, self._window_size)
-        async with aclosing(self._carried_out(thread, call, plan)) as events:
-            async for event in events:
-                yield event
+    async def _plan(self, thread: Thread, call: GraphCall, again: Turn | None) -> tuple[Plan, Past | None]:
+        """What to do with a call. Shape: again is the turn whose process ended in the middle of it, if it is one."""
+        if again is not None:
+            with _agent_errors():
+                past = await past_of(thread, again.task_id)
+                state = await thread.read()
+            if past is not None and (rest := decide_rest(call, self._begun(call, past), state, past, again.asked)):
+                return rest, past
+        return decide_plan(call, await self._read(thread), self._mapping, self._window_size), None
 
-    async def _take_again(self, thread: Thread, call: Call, turn: Turn) -> AsyncGenerator[AgentEvent]:
-        """What is left of a turn whose process has died in the middle of it."""
-        with _agent_errors():
-            past = await past_of(thread, turn.task_id)
-            state = await thread.read()
-        plan: Go | Say | Finished | None = None
-        if past is not None:
-            plan = decide_again(call, self._begun(call, past), state, past, turn.asked)
-        again = self._take(thread, call) if plan is None else self._carried_out(thread, call, plan, past)
-        async with aclosing(again) as events:
-            async for event in events:
-                yield event
-
-    def _begun(self, call: Call, past: Past) -> Started:
+    def _begun(self, call: GraphCall, past: Past) -> Started:
         """How a turn was begun, as far as a new message was."""
         first = replace(call, answer=None)
-        return decide_turn(first, past.as_it_was(), self._mapping, self._window_size).started
+        return decide_plan(first, past.as_it_was(), self._mapping, self._window_size).started
 
-    async def _carried_out(
-        self, thread: Thread, call: Call, plan: Go | Say | Finished, past: Past | None = None
-    ) -> AsyncGenerator[AgentEvent]:
-        """The one path of every call: what was decided, done and told."""
+    async def _events(self, thread: Thread, call: GraphCall, again: Turn | None = None) -> AsyncGenerator[AgentEvent]:
+        """The events of a call: the one generator of every call."""
+        plan, past = await self._plan(thread, call, again)
         yield plan.started
-        if isinstance(plan, Say):
+        if isinstance(plan, Respond):
             if plan.drops_pause:
                 with _agent_errors():
                     await thread.repair()
             if past is not None:
                 with _agent_errors():
-                    for correction in await self._corrections(thread, self._speech(call, past)):
+                    for correction in await self._corrections(thread, self._translator(call, past)):
                         yield correction
             yield plan.ending
             return
-        if isinstance(plan, Finished):
-            assert past is not None  # else nobody would know
-            for told in _ending_of(outcome_of_run(self._mapping, past.before_for(past.after), past.after), call):
-                yield told
+        if isinstance(plan, AlreadyDone):
+            assert past is not None  # else there is no plan of this kind
+            for ending in _ending_of(result_of_run(self._mapping, past.before_for(past.after), past.after), call):
+                yield ending
             return
-        speech = self._speech(call, past)
+        translator = self._translator(call, past)
         try:
             async with aclosing(thread.stream(plan.given)) as chunks:
                 async for chunk in chunks:
-                    for event in speech.hear(chunk):
+                    for event in translator.translate(chunk):
                         yield event
             if past is not None:
-                speech.before = past.before_for(speech.after)
-            last = await self._last_events(thread, speech, call)
-        except BackendError:  # where the thread is kept is away; whoever goes on with it puts it right
+                translator.before = past.before_for(translator.after)
+            last = await self._last_events(thread, translator, call)
+        except BackendError:  # the storage is away; the next run of the thread repairs it
             raise
         except Exception as exc:  # the graph's own code, which may raise anything
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc
             questions = (await self._read(thread)).questions
-            last = [*await self._corrections(thread, speech), ask(questions, _NOT_THAT)]
+            last = [*await self._corrections(thread, translator), ask(questions, _NOT_THAT)]
         for final in last:
             yield final
 
     async def _read(self, thread: Thread) -> ThreadState:
-        """The thread as it is; one that a lost process left half done is put right first."""
+        """The thread as it is; if a lost process left it half done, it is repaired first."""
         with _agent_errors():
             state = await thread.read()
-            if state.unfinished or (not state.questions and mended(state.messages)):
+            if state.unfinished or (not state.questions and with_tool_results(state.messages)):
                 await thread.repair()
                 state = await thread.read()
             return state
 
-    async def _last_events(self, thread: Thread, speech: Speech, call: Call) -> list[AgentEvent]:
-        """What the run has come to, by what is saved of it: its question, or its artifacts and its answer."""
+    async def _last_events(self, thread: Thread, translator: StreamTranslator, call: GraphCall) -> list[AgentEvent]:
+        """The end of a run, from its saved state: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
-            return [*await self._corrections(thread, speech), ask(state.questions)]
+            return [*await self._corrections(thread, translator), ask(state.questions)]
         if state.unfinished:
             raise _Unfinished
-        if speech.interrupted:
+        if translator.interrupted:
             raise _NoMemory
-        return list(_ending_of(outcome_of_run(self._mapping, speech.before, speech.after), call))
+        return list(_ending_of(result_of_run(self._mapping, translator.before, translator.after), call))
 
-    def _speech(self, call: Call, past: Past | None) -> Speech:
-        """The speech of a run. Which words of an answered question's run are whose, only its own attempt knows."""
-        speech = Speech(self._mapping.output_key, goes_on=past is not None and call.answer is None)
-        speech.before = past.before if past is not None else None
-        return speech
+    def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
+        """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""
+        translator = StreamTranslator(self._mapping.output_key, goes_on=past is not None and call.answer is None)
+        translator.before = past.before if past is not None else None
+        return translator
 
-    async def _corrections(self, thread: Thread, speech: Speech) -> Sequence[Delta]:
-        """What takes back, at a pause, the words that are not in the state."""
-        return speech.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
+    async def _corrections(self, thread: Thread, translator: StreamTranslator) -> Sequence[Delta]:
+        """Withdraws, at a pause, the text that is not in the state."""
+        return translator.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
 
     async def _repair_after_stop(self, thread: Thread) -> None:
-        """Put the thread right behind a run that was stopped or has failed; the caller hears of what stopped it."""
+        """Repair the thread after a run that was stopped or has failed; an error of the repair is only logged."""
         try:
             await thread.repair()
         except Exception:  # the graph's own code again, or its checkpointer's; the run has ended one way or another
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
 
 
-def _ending_of(outcome: Outcome, call: Call) -> Iterator[ArtifactMade | Complete]:
-    """What a run has come to: each file of the answer under its name, its structured response, and its text.
+def _ending_of(result: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
+    """The last events of a run: each file of the answer, its structured response, and its text.
 
-    Shape: artifacts are called after the answer, so that a run that tells them once more replaces them.
+    Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
     """
-    for number, file in enumerate(outcome.files, 1):
+    for number, file in enumerate(result.files, 1):
         yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
-    if outcome.data is not msgspec.UNSET:
+    if result.data is not msgspec.UNSET:
         artifact_id = f"{call.answer_id}-{STRUCTURED}"
-        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=outcome.data),), name=STRUCTURED))
-    yield Complete(text=outcome.text or "")
+        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=STRUCTURED))
+    yield Complete(text=result.text or "")
 
 
 @contextmanager
 def _agent_errors() -> Iterator[None]:
-    """Whatever fails inside is the agent's failure, but for where its threads are kept."""
+    """Every error inside is the agent's, except that the storage of its threads is not available."""
     try:
         yield
     except BackendError:
@@ -329,9 +317,9 @@ def _agent_errors() -> Iterator[None]:
 
 
 def _public(error: Exception) -> str | None:
-    """What a caller may know of a failure; None is our general text. Never the error's own words."""
+    """The caller's text of a failure, and never the error's own; None is our general text."""
     match error:
-        case AgentError(public=public):  # from inside the graph, where somebody wrote it for the caller
+        case AgentError(public=public):  # from inside the graph; its author wrote it for the caller
             return public
         case GraphRecursionError():
             return "The agent did not finish within its limit of steps."
@@ -345,6 +333,6 @@ def _public(error: Exception) -> str | None:
 def _failed_to_save(error: Exception) -> bool:
     """Whether it was raised while a value was encoded for a checkpoint: the agent's state, or what it asks.
 
-    Its type does not tell, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
+    Its type does not show that, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
     """
     return any(frame.f_code.co_name == "dumps_typed" for frame, _line in walk_tb(error.__traceback__))

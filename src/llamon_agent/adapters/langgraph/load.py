@@ -2,7 +2,9 @@
 
 The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
 context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
-keeps it, one that was compiled with `checkpointer=False` stays without, and every other one gets ours.
+keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours.
+
+A graph also gives the defaults of its card: its name, its module's docstring, and its tools as skills.
 """
 
 import asyncio
@@ -13,17 +15,19 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Asyn
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
+from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
-from llamon_agent.adapters.langgraph.memory import check_memory
-from llamon_agent.adapters.langgraph.state import StateMapping, check_state
-from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.adapters.targets import import_target
-from llamon_agent.domain.causes import brief
+from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
+from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
+from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.profile import SelfDescription, Skill
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +46,12 @@ async def load_graph(
     mapping: StateMapping | None = None,
     window_size: int | None = None,
 ) -> Graph:
-    """The graph of a target, ready to run, and fit for the mapping and the window.
+    """The graph of a target, ready to run, and checked against the mapping and the window.
 
-    Shape:  stack keeps open what a factory that is a context manager made; without one there may be no such factory.
-    Raises: ConfigError, which names the target and the remedy; its cause is what went wrong inside.
+    Shape:  stack keeps a factory's context manager open; without a stack there may be no such factory.
+    Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
-    found = await asyncio.to_thread(import_target, target)  # seconds for some; an edge that reloads must go on
+    found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(_compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
@@ -58,7 +62,7 @@ async def load_graph(
 
 
 async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:
-    """What a factory makes."""
+    """Call a factory. Raises: ConfigError."""
     if not callable(factory):
         raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}. {_OTHERS}")
     arguments = _arguments(target, factory)
@@ -98,7 +102,7 @@ def _compiled(target: str, made: Any) -> Graph:
         return made
     if not isinstance(made, StateGraph):
         raise ConfigError(
-            f"The target {target!r} was called as a factory, and what it gave, of type {type(made).__name__}, "
+            f"The target {target!r} was called as a factory, and what it returned, of type {type(made).__name__}, "
             f"{_NOT_A_GRAPH}. {_OTHERS}"
         )
     try:
@@ -115,7 +119,7 @@ def _with_checkpointer(graph: Graph, checkpointer: BaseCheckpointSaver[Any] | No
 
 
 async def _check_checkpointer(graph: Graph, target: str) -> None:
-    """Read a thread that nobody has: a checkpointer without async methods says so at start, not on the first call."""
+    """Read a thread that does not exist: so a missing async method shows at start, and not on the first call."""
     if not isinstance(graph.checkpointer, BaseCheckpointSaver):
         return
     try:
@@ -126,3 +130,49 @@ async def _check_checkpointer(graph: Graph, target: str) -> None:
             f"The target {target!r}: its checkpointer {name} has no async methods; use its async kind (Async{name}), "
             "or compile without a checkpointer to get ours."
         ) from exc
+
+
+_NAMELESS = "LangGraph"
+"""LangGraph's name for a graph without a name."""
+
+_MAX_CHARS = 500
+"""How much of a docstring is used; a reader that chooses an agent does not read more."""
+
+
+def introduce(graph: Graph, target: str | None) -> SelfDescription:
+    """The defaults of a graph's card.
+
+    Shape: the docstring is that of the target's module; there is none without a target.
+    """
+    return SelfDescription(
+        name=graph.name if graph.name and graph.name != _NAMELESS else None,
+        description=_first_paragraph(_module_docstring(target)) if target else None,
+        skills=tuple(_skill(tool) for tool in _tools(graph)),
+    )
+
+
+def _module_docstring(target: str) -> str:
+    documentation = import_target(f"{target.rpartition(':')[0]}:__doc__")
+    return documentation if isinstance(documentation, str) else ""
+
+
+def _first_paragraph(text: str) -> str | None:
+    """The first paragraph on one line, or None for none."""
+    line = " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
+    return (line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…") or None
+
+
+def _tools(graph: Graph) -> list[BaseTool]:
+    """The tools of a graph and its subgraphs, each name once."""
+    graphs = [graph, *(subgraph for _, subgraph in subgraphs_of(graph, recurse=True))]
+    nodes = [node.bound for each in graphs for node in each.nodes.values()]
+    return list(
+        {
+            name: tool for node in nodes if isinstance(node, ToolNode) for name, tool in node.tools_by_name.items()
+        }.values()
+    )
+
+
+def _skill(tool: BaseTool) -> Skill:
+    name = " ".join(tool.name.replace("-", " ").replace("_", " ").split()).capitalize()
+    return Skill(id=tool.name, name=name, description=_first_paragraph(tool.description) or name, tags=("tool",))

@@ -1,31 +1,54 @@
 """How a turn goes into a graph's state, and how its answer is read out of it.
 
-Most graphs keep a list of messages under `messages`. For others, and for an answer that lies elsewhere, a mapping names
+Most graphs keep a list of messages under `messages`. For others, and for an answer under another key, a mapping names
 the keys; nothing is guessed.
+
+Into the state: text alone stays a plain string, which every graph can read. Data becomes JSON text, and a file of text
+becomes text, as not every provider's package takes files of text. Other files become LangChain's content blocks.
+Nothing is merged into the state by itself, and nothing that the caller sent is lost unnoticed.
+
+Out of the state: text is the answer; images, audio, video and files are artifacts, one each. Reasoning, tool calls and
+all other blocks stay inside.
 """
 
+import logging
 from collections.abc import Container, Sequence
+from contextlib import suppress
+from mimetypes import MimeTypes
 from typing import Any
 
 import msgspec
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
-from llamon_agent.adapters.langgraph.content import files_in
-from llamon_agent.adapters.langgraph.interrupts import json_safe
-from llamon_agent.adapters.langgraph.thread import MESSAGES, Graph, said_in
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe
+from llamon_agent.adapters.langgraph.messages import MESSAGES, readable_messages
+from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
-from llamon_agent.domain.message import Raw, Url
+from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of
 
 STRUCTURED = "structured_response"
 """The state key of a structured answer. Source: langchain create_agent(response_format=...)."""
+
+Block = dict[str, Any]
+
+_KINDS = frozenset({"image", "audio", "video"})
+_FILES = frozenset({*_KINDS, "file", "text-plain"})
+_TEXTS = ("json", "xml", "yaml")
+
+_NAMES = MimeTypes()
+
+_log = logging.getLogger(__name__)
 
 
 class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
     """Which keys of the state a turn uses.
 
-    Shape: input_key gets the prompt as text, None: the messages get it as a human message; output_key holds the answer,
-           text or any value that is then told as JSON, None: the last AI message is the answer.
+    Shape: input_key gets the prompt as text; None: the prompt becomes a human message. output_key holds the answer, as
+           text or as a value that becomes JSON; None: the answer is the last AI message.
     """
 
     input_key: str | None = None
@@ -33,7 +56,7 @@ class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_state(graph: Graph, mapping: StateMapping, target: str) -> None:
-    """Refuse a graph that could not be talked to, at start. Raises: ConfigError."""
+    """Refuse, at start, a graph that cannot take a prompt or give an answer. Raises: ConfigError."""
     takes = _input_keys(graph)
     if (mapping.input_key is None and MESSAGES not in takes) or (
         mapping.output_key is None and MESSAGES not in graph.channels
@@ -53,6 +76,34 @@ def check_state(graph: Graph, mapping: StateMapping, target: str) -> None:
         )
 
 
+def check_memory(graph: Graph, window_size: int | None, target: str) -> None:
+    """Refuse, at start, a window that cannot be kept. Raises: ConfigError."""
+    if window_size is None:
+        return
+    if window_size < 1:
+        raise ConfigError(f"The target {target!r}: window_size counts messages and must be at least 1.")
+    channel = graph.channels.get(MESSAGES)
+    if not (isinstance(channel, BinaryOperatorAggregate) and channel.operator is add_messages):
+        raise ConfigError(
+            f"The target {target!r}: window_size needs a state whose 'messages' use add_messages, as only those can be "
+            "removed; leave window_size out."
+        )
+
+
+def content_of(message: Message, prompt: str) -> str | list[str | Block]:
+    """The content of the human message that a caller's message becomes.
+
+    Shape: prompt is the message's text already joined; a string where every part is or becomes text, else a list of
+           blocks in the order of the parts.
+    """
+    if all(isinstance(part, Text) for part in message.parts):
+        return prompt
+    blocks = [_block(part) for part in message.parts]
+    if all(block["type"] == "text" for block in blocks):
+        return "\n".join(block["text"] for block in blocks)
+    return list(blocks)
+
+
 def state_in(mapping: StateMapping, messages: Sequence[BaseMessage]) -> dict[str, Any]:
     """The input of a turn, whose last message is the current one.
 
@@ -65,8 +116,8 @@ def state_in(mapping: StateMapping, messages: Sequence[BaseMessage]) -> dict[str
     return {mapping.input_key: messages[-1].content}
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run has come to.
+class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a run.
 
     Shape: text is the whole answer, None where the state holds none; files are those of the answer's message; data is
            the structured response, UNSET where the run made none.
@@ -77,23 +128,23 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     data: Any = msgspec.UNSET
 
 
-def outcome_of_run(mapping: StateMapping, before: Any, after: Any) -> Outcome:
-    """The outcome of a run, from the state at its start and at its end."""
+def result_of_run(mapping: StateMapping, before: Any, after: Any) -> GraphResult:
+    """The result of a run, from the state at its start and at its end."""
     data = _structured(before, after)
     if mapping.output_key is not None:
         answer = after.get(mapping.output_key) if isinstance(after, dict) else None
     else:
         answer = _answer(before, after)
-    text = _told(answer)
+    text = _text_of(answer)
     if data is not msgspec.UNSET and isinstance(answer, ToolMessage):
-        text = _told(data)  # it was made by a call of a tool, whose result only says that it was
-    return Outcome(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
+        text = _text_of(data)  # a tool call made it, and the tool's result says only that
+    return GraphResult(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
 
 
 def _structured(before: Any, after: Any) -> Any:
-    """What the run wrote under the structured response's key, as JSON.
+    """The structured response that the run wrote, as JSON.
 
-    A thread keeps the one of an earlier turn, which is then the same object, and not merely an equal one.
+    A thread keeps the one of an earlier turn. That one is the same object before and after, and not merely equal.
     """
     made = after.get(STRUCTURED) if isinstance(after, dict) else None
     is_old = isinstance(before, dict) and before.get(STRUCTURED) is made
@@ -103,39 +154,114 @@ def _structured(before: Any, after: Any) -> Any:
 def _answer(before: Any, after: Any) -> BaseMessage | None:
     """The last AI message that the run added or changed.
 
-    If that one only called tools and the graph ended on a result (a tool with return_direct), the result is the answer,
-    as everybody reads it off the last message.
+    If that one only called tools and the graph ended with a result (a tool with return_direct), the result is the
+    answer, as every reader takes the last message.
     """
-    known = {message.id: message.content for message in said_in(before)}
-    added = [message for message in said_in(after) if message.id not in known or known[message.id] != message.content]
+    known = {message.id: message.content for message in readable_messages(before)}
+    added = [
+        message
+        for message in readable_messages(after)
+        if message.id not in known or known[message.id] != message.content
+    ]
     answer = next((message for message in reversed(added) if isinstance(message, AIMessage)), None)
     if isinstance(answer, AIMessage) and answer.tool_calls and not answer.text and isinstance(added[-1], ToolMessage):
         return added[-1]
     return answer
 
 
-def human(content: str | list[str | dict[str, Any]], wanted_id: str, thread: Sequence[BaseMessage]) -> HumanMessage:
-    """The current message, under an id that the thread does not have yet.
+def files_in(message: BaseMessage) -> list[Raw | Url]:
+    """The files that a message holds, in order.
 
-    A message with an id that the thread knows would replace the old one in its place (langgraph add_messages), and
-    hosts reuse their message ids.
+    Shape: also files in the forms of the providers that LangChain knows. A file that only its provider has (by
+           `file_id`), or that cannot be read, is left out with a warning.
     """
-    taken = {message.id for message in thread}
-    new_id, count = wanted_id, 1
-    while new_id in taken:
-        count += 1
-        new_id = f"{wanted_id}:{count}"
-    return HumanMessage(content=content, id=new_id)
+    if isinstance(message.content, str):
+        return []
+    blocks: list[Any] = list(message.content_blocks)
+    found = [_file_in(block) for block in blocks if block["type"] in _FILES]
+    return [file for file in found if file is not None]
 
 
 def _input_keys(graph: Graph) -> Container[str]:
-    """What a graph takes, which may be less than its state holds."""
+    """The keys that a graph's input takes; they may be fewer than those of its state."""
     return (
         graph.builder.schemas[graph.builder.input_schema] if isinstance(graph, CompiledStateGraph) else graph.channels
     )
 
 
-def _told(value: Any) -> str | None:
+def _text_of(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return str(value.text) if isinstance(value, BaseMessage) else msgspec.json.encode(json_safe(value)).decode()
+
+
+def _block(part: Part) -> Block:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Data(data=data):
+            return {"type": "text", "text": msgspec.json.encode(data).decode()}
+        case Raw(data=data):
+            decoded = _text_in(part)
+            return _file(part, "base64", write_base64(data)) if decoded is None else _named(part, decoded)
+        case Url(url=url):
+            return _file(part, "url", url)
+
+
+def _text_in(file: Raw) -> str | None:
+    """The text of a file whose media type says that it is text, if it is UTF-8."""
+    kind, _, subtype = media_type_of(file).partition("/")
+    if kind != "text" and subtype.rpartition("+")[2] not in _TEXTS:
+        return None
+    try:
+        return file.data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def _named(file: Raw, text: str) -> Block:
+    return {"type": "text", "text": text if file.filename is None else f"{file.filename}:\n{text}"}
+
+
+def _file(part: Raw | Url, key: str, value: str) -> Block:
+    """A file block by its media type. Source: langchain_core.messages.content (ImageContentBlock and its like).
+
+    A file that is given by its bytes always has a name, as providers require one.
+    """
+    media_type = media_type_of(part)
+    kind = media_type.partition("/")[0]
+    kind = kind if kind in _KINDS else "file"
+    block: Block = {"type": kind, key: value, "mime_type": media_type}
+    name = part.filename or (_default_name(media_type) if (kind, key) == ("file", "base64") else None)
+    if name is not None:
+        block["extras"] = {"filename": name}
+    return block
+
+
+def _default_name(media_type: str) -> str:
+    return "file" + (_NAMES.guess_extension(media_type) or "")
+
+
+def _file_in(block: Block) -> Raw | Url | None:
+    media_type, filename = _str(block.get("mime_type")), _filename_of(block)
+    match block:
+        case {"base64": str(encoded)}:
+            with suppress(ValueError):
+                data = read_base64("".join(encoded.split()))
+                return Raw(data=data, media_type=media_type, filename=filename)
+        case {"url": str(url)}:
+            return Url(url=url, media_type=media_type, filename=filename)
+        case {"type": "text-plain", "text": str(text)}:
+            return Raw(data=text.encode("utf-8", "replace"), media_type=media_type or TEXT, filename=filename)
+    _log.warning("an answer holds a %s that cannot be read here; the caller does not get it", block["type"])
+    return None
+
+
+def _filename_of(block: Block) -> str | None:
+    extras = block.get("extras")
+    places = (extras.get("filename") if isinstance(extras, dict) else None, block.get("filename"), block.get("title"))
+    return next((name for place in places if (name := _str(place))), None)
+
+
+def _str(value: object) -> str | None:
+    return value if isinstance(value, str) else None

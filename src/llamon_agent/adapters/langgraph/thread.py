@@ -1,11 +1,11 @@
-"""One LangGraph thread: what is saved of it, what it waits for, and how it is put right.
+"""One LangGraph thread: what is saved of it, which questions it asks, and how it is repaired.
 
-Theory. A thread's checkpoint says which step is next: its tasks, some of which may have ended, as what a node writes is
-saved before the step is. That alone does not say why: the thread may be paused by `interrupt()`, be stopped at a static
+Theory. A thread's checkpoint holds the next step: its tasks, some of which may have ended, because a node's writes are
+saved before the step is. It does not hold the reason: the thread may be paused by `interrupt()`, be stopped at a static
 breakpoint, have crashed, have lost its process, or have been written from outside. So:
 
 - a pause is a pending interrupt, or a next node at which the graph declares a breakpoint and which has not failed;
-- any other step is left over from a run that never ended: whoever goes on with that run takes it up, and it is cleared
+- any other next step is left over from a run that never ended: it is run if that run is continued, and it is cleared
   before the thread is used for anything else;
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
@@ -15,24 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
-from llamon_agent.adapters.langgraph.context import Context, as_given, runtime_for
-from llamon_agent.adapters.langgraph.history import mended
-from llamon_agent.adapters.langgraph.interrupts import json_safe, question_of
-from llamon_agent.adapters.langgraph.shapes import BREAKPOINT
-from llamon_agent.adapters.langgraph.structured import StructuredOutput
-from llamon_agent.adapters.steps import with_its_steps
+from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
+from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
+from llamon_agent.adapters.langgraph.messages import MESSAGES, messages_in, readable_messages, with_tool_results
+from llamon_agent.adapters.langgraph.stream_events import StructuredOutput
+from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]
-
-MESSAGES = "messages"
 
 STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
 """Untyped, as langgraph 1.2 knows "tools" (tool calls that start and end) but leaves it out of its StreamMode."""
@@ -41,15 +39,15 @@ _RUNTIME = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a run. Source: langgraph's internal constants, CONFIG_KEY_RUNTIME."""
 
 _MAX_CLEARINGS = 4
-"""Clearing applies what finished nodes wrote, which may schedule others once more; these have written nothing."""
+"""Clearing applies what finished nodes wrote. That may schedule other nodes, which have written nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
     """What is saved of a thread, as far as a turn needs it.
 
-    Shape: unfinished says that a step is not over though nothing waits for an answer: nodes of it are next, or all of
-           them have ended and what they wrote is not yet part of the state.
+    Shape: unfinished: a step is not over, though no question is pending: nodes of it are next, or all of them have
+           ended and their writes are not yet part of the state.
     """
 
     exists: bool = False
@@ -60,9 +58,9 @@ class ThreadState:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread of a graph. Without a checkpointer it is always new, and there is nothing to put right.
+    """A thread of a graph. Without a checkpointer it is always new, and needs no repair.
 
-    Shape: context is what the graph's code reads as such, None where the graph declares none.
+    Shape: context is the `runtime.context` of the graph's code; None where the graph declares none.
 
     One run at a time: the caller holds a lock per context from `read` to the run's end.
     """
@@ -73,7 +71,7 @@ class Thread:
 
     @property
     def is_saved(self) -> bool:
-        """Whether there is a checkpointer, and so anything to read or to put right."""
+        """Whether there is a checkpointer, and so anything to read or to repair."""
         return bool(self.graph.checkpointer)
 
     async def read(self) -> ThreadState:
@@ -94,39 +92,39 @@ class Thread:
 
         Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
 
-        Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again which
-        another had followed. LangGraph's own choice, "async", saves a step while the next one runs.
+        Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again if
+        others had followed it. LangGraph's default, "async", saves a step while the next one runs.
         """
         chunks = self.graph.astream(
             given,
             {**self.config, "callbacks": [StructuredOutput()]},
-            context=as_given(self.context),
+            context=None if self.context is None else GivenContext(self.context),
             stream_mode=STREAM_MODES,
             subgraphs=True,
             durability="sync" if self.is_saved else None,
         )
-        return with_its_steps(chunks)  # type: ignore[arg-type]
+        return joining(chunks)  # type: ignore[arg-type]
 
     async def messages_at_pause(self) -> tuple[BaseMessage, ...]:
-        """The messages of the paused thread, and of the subgraphs it waits in, which are part of it once these end.
+        """The messages of the paused thread, and of the subgraphs it waits in, which become part of it when these end.
 
-        Shape: subgraphs are nodes of the graph; what a node or a tool calls in its own code is its own affair.
+        Shape: subgraphs are nodes of the graph; graphs that a node or a tool calls in its own code do not count.
         """
         whole = await self.graph.aget_state(self.config, subgraphs=True)
         return tuple(_messages_within(self.graph, whole))
 
     async def delete(self) -> None:
-        """Delete all that is saved of it, its subgraphs' part too; a checkpointer that cannot delete keeps it."""
+        """Delete all that is saved of it and of its subgraphs. A checkpointer that cannot delete keeps it."""
         checkpointer = self.graph.checkpointer
         if isinstance(checkpointer, BaseCheckpointSaver):
             with suppress(NotImplementedError):
                 await checkpointer.adelete_thread(self.config["configurable"]["thread_id"])
 
     async def repair(self) -> None:
-        """Leave the thread with nothing next, nothing asked, and a history that a provider accepts.
+        """Leave the thread with no next step, no question, and a history that a provider accepts.
 
-        What finished nodes wrote is kept; what was running, waiting or failed is dropped. Subgraphs with a memory of
-        their own are put right too, and told if they waited.
+        The writes of finished nodes are kept; nodes that ran, waited or failed are dropped. Subgraphs with a memory of
+        their own are repaired too; if they waited, they learn that their question is dropped.
         """
         if not self.is_saved:
             return
@@ -135,17 +133,17 @@ class Thread:
             if subgraph.checkpointer is True:
                 # Its history is kept under its own name. Source: langgraph Pregel._own_checkpoint_config.
                 within = _within(self.config, name)
-                await self._let_go(within, subgraph)
+                await self._drop_question(within, subgraph)
                 await self._repair(within, subgraph)
 
-    async def _let_go(self, config: RunnableConfig, subgraph: Graph) -> None:
-        """Tell a subgraph that asks for somebody else, such as a remote agent, that its question is dropped.
+    async def _drop_question(self, config: RunnableConfig, subgraph: Graph) -> None:
+        """Notify a subgraph that asks for another agent, such as a remote one, that its question is dropped.
 
-        Shape: such a subgraph has an attribute `let_go`, an async function of its state.
+        Shape: such a subgraph has an attribute `on_question_dropped`, an async function of its state.
         """
-        let_go = getattr(subgraph, "let_go", None)
-        if let_go is not None and (snapshot := await self.graph.aget_state(config)).interrupts:
-            await let_go(snapshot.values)
+        on_question_dropped = getattr(subgraph, "on_question_dropped", None)
+        if on_question_dropped is not None and (snapshot := await self.graph.aget_state(config)).interrupts:
+            await on_question_dropped(snapshot.values)
 
     async def _repair(self, config: RunnableConfig, graph: Graph) -> None:
         snapshot = await self.graph.aget_state(config)
@@ -154,7 +152,7 @@ class Thread:
                 break
             await self.graph.aupdate_state(config, None, as_node=END)
             snapshot = await self.graph.aget_state(config)
-        whole = mended(messages_in(snapshot.values))
+        whole = with_tool_results(messages_in(snapshot.values))
         if whole is not None and MESSAGES in graph.channels:
             # As START, so that no node of the graph is taken for the one that spoke; what this schedules is cleared at
             # once.
@@ -170,7 +168,7 @@ class Thread:
 
     async def _questions(self, snapshot: StateSnapshot) -> tuple[Question, ...]:
         if snapshot.interrupts:
-            # By id, as a subgraph's question is told once by its task and once by the node around it.
+            # By id, as a subgraph's question is both in its own task and in that of the node around it.
             return tuple({each.id: question_of(each) for each in snapshot.interrupts}.values())
         if not snapshot.next or not _declares_breakpoints(self.graph):
             return ()
@@ -179,7 +177,7 @@ class Thread:
         return (_breakpoint(stops, snapshot),) if stops else ()
 
     async def _stops(self, graph: Graph, snapshot: StateSnapshot) -> list[str]:
-        """The nodes in front of which a thread stands because the graph, or a subgraph, declares a breakpoint there."""
+        """The nodes before which the thread has stopped, as the graph, or a subgraph, declares a breakpoint there."""
         waiting = [task for task in snapshot.tasks if task.name in snapshot.next and task.error is None]
         stops = [task.name for task in waiting if _is_among(task.name, graph.interrupt_before_nodes)]
         if not stops and await self._stopped_after(graph, snapshot):
@@ -191,7 +189,7 @@ class Thread:
         return stops
 
     async def _stopped_after(self, graph: Graph, snapshot: StateSnapshot) -> bool:
-        """Whether one of the nodes that ran last has a breakpoint behind it."""
+        """Whether there is a breakpoint after one of the nodes that ran last."""
         if not graph.interrupt_after_nodes or snapshot.parent_config is None:
             return False
         before = await self.graph.aget_state(snapshot.parent_config)
@@ -204,41 +202,12 @@ def subgraphs_of(graph: Graph, *, recurse: bool = False) -> list[tuple[str, Grap
     return [(name, subgraph) for name, subgraph in found if isinstance(subgraph, Pregel)]
 
 
-def messages_in(values: Any) -> tuple[BaseMessage, ...]:
-    """The messages of a state; none where it keeps none."""
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
-
-
 def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMessage]:
-    yield from said_in(snapshot.values)
+    yield from readable_messages(snapshot.values)
     for task in snapshot.tasks:
         node = graph.nodes.get(task.name)
         if node is not None and isinstance(node.bound, Pregel) and isinstance(task.state, StateSnapshot):
             yield from _messages_within(node.bound, task.state)
-
-
-def said_in(values: Any) -> list[BaseMessage]:
-    """The messages of a state for reading, also those that a list without a reducer of messages keeps as they came.
-
-    Shape: such a one is a mapping or a pair, as LangChain takes them; its place is its id.
-    """
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    if not isinstance(found, list):
-        return []
-    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
-
-
-def _message(value: Any, new_id: str) -> BaseMessage | None:
-    if isinstance(value, BaseMessage):
-        return value
-    if not isinstance(value, dict | tuple):
-        return None
-    try:
-        [message] = convert_to_messages([value])
-    except (ValueError, LookupError, TypeError, NotImplementedError):  # whatever else it is, it is no message
-        return None
-    return message if message.id else message.model_copy(update={"id": new_id})
 
 
 def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:
@@ -255,8 +224,8 @@ def _breakpoint(stops: list[str], snapshot: StateSnapshot) -> Question:
         for message in last
         for call in getattr(message, "tool_calls", [])
     ]
-    told = ", ".join(f"{call['name']} {call['args']}" for call in calls)
-    question = f"The agent has stopped before {', '.join(stops)}" + (f" ({told})" if told else "") + "."
+    listed = ", ".join(f"{call['name']} {call['args']}" for call in calls)
+    question = f"The agent has stopped before {', '.join(stops)}" + (f" ({listed})" if listed else "") + "."
     return Question(
         id=f"{BREAKPOINT}:{','.join(stops)}:{checkpoint}",
         value={BREAKPOINT: stops, "question": question, "tool_calls": calls},

@@ -1,10 +1,11 @@
-"""Every call of the model: tried again while that may help, checked when it has ended, told in our words when it fails.
+"""Every call of the model: it is retried while that may help, checked when it has ended, and counted.
 
 Rules:
-- Once a piece of the answer has come, nothing is tried again: the caller has heard it.
-- Only this place tries again, so that waits do not multiply; the provider's own client is told not to.
-- What a provider said of a failure goes to the log, with its keys blotted out, and nowhere else: neither to the caller
-  nor into a checkpoint.
+- Once a piece of the answer has come, nothing is retried: the caller already has it.
+- Only this module retries, so that waits do not multiply; the provider's own client is made without retries.
+- A provider's words about a failure go to the log, with its keys redacted, and nowhere else: neither to the caller nor
+  into a checkpoint.
+- A model that calls its tools in a circle would go on, and cost money, for ever. So the calls of a run have a limit.
 """
 
 import asyncio
@@ -14,23 +15,27 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from math import ceil
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.channels.untracked_value import UntrackedValue
+from langgraph.runtime import Runtime
+from typing_extensions import override
 
 from llamon_agent.adapters.model.endings import NO_CALL, NOTHING, flaw_of, is_empty, is_json
 from llamon_agent.adapters.model.failures import Failure, failure_of
 from llamon_agent.domain.errors import AgentError
 
 MAX_RETRY_AFTER_S = 30.0
-"""A provider that wants to be left alone for longer is not waited for; the caller may do so."""
+"""If a provider asks for a longer wait, we give up; the caller may try again later."""
 
 _FIRST_WAIT_S = 0.5
 _MAX_WAIT_S = 8.0
 
-_MAX_TOLD = 1000
+_MAX_LOGGED = 1000
 """How many characters of a provider's words are logged."""
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -39,31 +44,31 @@ log = logging.getLogger(__name__)
 
 
 class ProviderFailed(Exception):
-    """A provider's exception as it may be logged: what it was and what it said, without keys."""
+    """A provider's exception as it may be logged: its type and its words, without keys."""
 
-    def __init__(self, told: str, failure: Failure) -> None:
-        super().__init__(told)
+    def __init__(self, text: str, failure: Failure) -> None:
+        super().__init__(text)
         self.failure = failure
 
 
 class CarefulCalls(AgentMiddleware[Any, Any, Any]):
     """Around each call of the model. Shared by all runs.
 
-    Shape: secrets are what no log may show; always_tells says that a whole answer bears a reason for its end; wait is
-           how to wait, asyncio.sleep outside of tests.
+    Shape: secrets are what no log may show; gives_reason: a whole answer has a reason for its end; wait is
+           asyncio.sleep outside of tests.
     """
 
     def __init__(
         self,
         *,
         max_retries: int,
-        always_tells: bool,
+        gives_reason: bool,
         secrets: Sequence[str] = (),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__()
         self._max_retries = max_retries
-        self._always_tells = always_tells
+        self._gives_reason = gives_reason
         self._secrets = secrets
         self._wait = wait
 
@@ -82,48 +87,72 @@ class CarefulCalls(AgentMiddleware[Any, Any, Any]):
         raise AssertionError("unreachable")
 
     async def _once(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """One try. Raises: ProviderFailed, whatever went wrong; AgentError for an answer that is not whole."""
-        ear = _Ear()
-        heard = request.override(model=request.model.model_copy(update={"callbacks": [ear]}))
+        """One try. Raises: ProviderFailed, for any failure; AgentError for an answer that is not whole."""
+        observer = _CallObserver()
+        observed = request.override(model=request.model.model_copy(update={"callbacks": [observer]}))
         try:
-            response = await handler(heard)
-        except Exception as exc:  # noqa: BLE001 - it is raised again, in words that may be logged
-            told = blotted(f"{type(exc).__name__}: {exc}", self._secrets)[:_MAX_TOLD]
-            failure = failure_of(exc, spoke=ear.heard, now_s=time.time())
+            response = await handler(observed)
+        except Exception as exc:  # noqa: BLE001 - it is raised again, with words that may be logged
+            text = redacted(f"{type(exc).__name__}: {exc}", self._secrets)[:_MAX_LOGGED]
+            failure = failure_of(exc, answer_begun=observer.has_begun, now_s=time.time())
             # Without its cause, whose words no log may show; its traceback says where it came from.
-            raise ProviderFailed(told, failure).with_traceback(exc.__traceback__) from None
-        self._check(response, ear)
-        # After a tool it may be that everything was said before.
+            raise ProviderFailed(text, failure).with_traceback(exc.__traceback__) from None
+        self._check(response, observer)
+        # After a tool's result the model may have nothing to add.
         if not isinstance(request.messages[-1], ToolMessage) and _is_nothing(response):
             raise AgentError(NOTHING)
         return response
 
-    def _check(self, response: ModelResponse[Any], ear: "_Ear") -> None:
+    def _check(self, response: ModelResponse[Any], observer: "_CallObserver") -> None:
         """Refuse an answer that is not whole. Raises: AgentError."""
         for message in response.result:
-            if isinstance(message, AIMessage) and (flaw := flaw_of(message, always_tells=self._always_tells)):
+            if isinstance(message, AIMessage) and (flaw := flaw_of(message, gives_reason=self._gives_reason)):
                 raise AgentError(flaw)
-        if not all(map(is_json, ear.arguments.values())):
+        if not all(map(is_json, observer.arguments.values())):
             raise AgentError(NO_CALL)
 
 
-class _Ear(AsyncCallbackHandler):
-    """Hears the model in one call of it.
+class _Counting(AgentState[Any]):
+    """The count is untracked, so it is never saved: a run that goes on after a question counts from the start."""
 
-    Shape: heard says that it has begun to speak; arguments are those of its tool calls as it said them, by place.
+    calls: NotRequired[Annotated[int, UntrackedValue, PrivateStateAttr]]
+
+
+class CallLimit(AgentMiddleware[_Counting, Any, Any]):
+    """Limits the calls of each run; retries of a call do not count. Shared by all runs."""
+
+    state_schema = _Counting
+
+    def __init__(self, max_calls: int) -> None:
+        super().__init__()
+        self._max_calls = max_calls
+
+    @override
+    async def abefore_model(self, state: _Counting, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Raises: AgentError."""
+        calls = state.get("calls", 0)
+        if calls >= self._max_calls:
+            raise AgentError(f"The model was called {calls} times without coming to an end, which is the limit.")
+        return {"calls": calls + 1}
+
+
+class _CallObserver(AsyncCallbackHandler):
+    """Observes one call of the model.
+
+    Shape: has_begun: a piece of the answer has come; arguments are those of its tool calls, unchanged, by place.
     """
 
     def __init__(self) -> None:
-        self.heard = False
+        self.has_begun = False
         self.arguments: dict[int, str] = {}
 
     @property
     def ignore_chat_model(self) -> bool:
-        """How a call starts is not heard."""
+        """The start of a call is ignored."""
         return True
 
     async def on_llm_new_token(self, *args: Any, chunk: Any = None, **kwargs: Any) -> None:  # noqa: ARG002
-        self.heard = True
+        self.has_begun = True
         for piece in getattr(getattr(chunk, "message", None), "tool_call_chunks", ()):
             place = len(self.arguments) if piece["index"] is None else piece["index"]
             self.arguments[place] = self.arguments.get(place, "") + (piece["args"] or "")
@@ -145,7 +174,7 @@ def wait_before_s(failure: Failure, attempt: int, draw: float) -> float | None:
     return min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**attempt) * (1 - draw / 4)
 
 
-def blotted(text: str, secrets: Sequence[str]) -> str:
+def redacted(text: str, secrets: Sequence[str]) -> str:
     """A text without the secrets."""
     for secret in secrets:
         text = text.replace(secret, "***")

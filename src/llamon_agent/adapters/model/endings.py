@@ -1,7 +1,7 @@
-"""Whether an answer is whole: a provider says why the model stopped, and a stream that was cut off says nothing.
+"""Whether an answer is whole: with a whole answer comes the reason why the model stopped, with a broken one none.
 
-A clean end of a stream proves nothing, as a proxy or a dying server ends it just so. What counts is the reason that
-comes with the last chunk. Each package puts it under a name of its own; the words are the providers'.
+A clean end of a stream proves nothing, as a proxy or a dying server ends it in the same way. The reason in the last
+chunk counts. Each package puts it under a name of its own; the values are the providers' words.
 """
 
 import json
@@ -20,8 +20,8 @@ NO_CALL = "The model called a tool in a form that cannot be read."
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "done", "status")
 """Where the reason is: OpenAI and Google; Anthropic; Bedrock; Ollama (old servers: done); OpenAI's Responses."""
 
-_ALWAYS_TELL = frozenset({"BaseChatOpenAI", "ChatAnthropic", "ChatOllama"})
-"""Classes whose answers always bear a reason, if they are whole; other packages are given the benefit of the doubt."""
+_ALWAYS_GIVE_REASON = frozenset({"BaseChatOpenAI", "ChatAnthropic", "ChatOllama"})
+"""Classes whose whole answers always have a reason; answers of other packages may be whole without one."""
 
 _LIMITS = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 _RULES = (
@@ -48,18 +48,18 @@ _BREAKS = (
 )
 
 
-def always_tells(model: BaseChatModel) -> bool:
-    """Whether a whole answer of this model always says why it ended."""
-    return any(each.__name__ in _ALWAYS_TELL for each in type(model).__mro__)
+def gives_reason(model: BaseChatModel) -> bool:
+    """Whether a whole answer of this model always has a reason for its end."""
+    return any(each.__name__ in _ALWAYS_GIVE_REASON for each in type(model).__mro__)
 
 
-def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
+def flaw_of(message: AIMessage, *, gives_reason: bool) -> str | None:
     """What is wrong with an answer, for the caller; None where it is whole."""
     if _refuses(message):
         return REFUSAL
     reason = _reason(message.response_metadata)
     if reason is None:
-        return CUT_OFF if always_tells else None
+        return CUT_OFF if gives_reason else None
     # By the beginning, as merging chunks doubles a reason that came twice.
     if reason.startswith(_LIMITS):
         return TOO_MUCH
@@ -71,20 +71,19 @@ def flaw_of(message: AIMessage, *, always_tells: bool) -> str | None:
 
 
 def is_empty(message: AIMessage) -> bool:
-    """Whether an answer says nothing and calls nothing.
+    """Whether an answer has neither content nor tool calls.
 
-    A refusal in a stream of OpenAI's looks like this, as its words are lost on the way (langchain_openai
-    _convert_delta_to_message_chunk).
+    A refusal in a stream of OpenAI's looks like this, as langchain_openai drops its words
+    (_convert_delta_to_message_chunk).
     """
-    said = message.content or message.additional_kwargs.get("audio")
-    return not (said or message.tool_calls or message.invalid_tool_calls)
+    content = message.content or message.additional_kwargs.get("audio")
+    return not (content or message.tool_calls or message.invalid_tool_calls)
 
 
 def is_json(text: str) -> bool:
-    """Whether a tool call's arguments are whole; a call without any says nothing.
+    """Whether a tool call's arguments are whole; a call without arguments has an empty text.
 
-    LangChain mends what a stream has of them (langchain_core parse_partial_json), so that a tool would be called with
-    half a path, say.
+    LangChain completes what came of them (langchain_core parse_partial_json): a tool could be called with half a path.
     """
     try:
         json.loads(text or "{}", strict=False)
@@ -94,7 +93,7 @@ def is_json(text: str) -> bool:
 
 
 def _refuses(message: AIMessage) -> bool:
-    """Whether the model has put a refusal where its answer would be, as OpenAI's do."""
+    """Whether there is a refusal in place of the answer, as OpenAI's models give it."""
     blocks = message.content if isinstance(message.content, list) else []
     refusals = any(isinstance(block, dict) and block.get("type") == "refusal" for block in blocks)
     return refusals or bool(message.additional_kwargs.get("refusal"))

@@ -1,8 +1,8 @@
 """What a provider's exception means: a sentence for the caller, and whether another try may help.
 
-Theory. Every provider's package raises classes of its own, and none of them is imported here. What they have in common
-is read off them instead: LangChain's classes where a package uses them, an HTTP status, or the names that HTTP clients
-give to their classes. A package may wrap what happened, so the causes are asked too, the outermost first.
+Theory. Every provider's package raises classes of its own, and none of them is imported here. We read what they have in
+common: LangChain's classes where a package uses them, an HTTP status, or the class names that HTTP clients use. A
+package may wrap an error in another, so the causes count too, the outermost first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,32 +35,32 @@ _BY_STATUS: Mapping[int, str] = {
     429: BUSY,
     503: BUSY,
     504: TOO_SLOW,
-    529: BUSY,  # what Anthropic says when it is overloaded
+    529: BUSY,  # Anthropic, when it is overloaded
 }
 
 _BY_CODE: Mapping[Any, str] = {
     "context_length_exceeded": TOO_LONG,
-    "insufficient_quota": NO_QUOTA,  # with status 429, though no waiting mends it
+    "insufficient_quota": NO_QUOTA,  # with status 429, though waiting does not help
 }
-"""OpenAI's own codes, where they say more than the status."""
+"""OpenAI's own codes, where they are more precise than the status."""
 
 _MAY_PASS = frozenset({BUSY, FAILED, UNREACHABLE, TOO_SLOW})
-"""What another try may get past."""
+"""The failures that a retry may overcome."""
 
 _LOST = frozenset(
     {"ConnectionError", "TransportError", "APIConnectionError", "ModelConnectionError", "ClientConnectionError"}
     | {"ClientPayloadError", "HTTPClientError"}
 )
-"""What HTTP clients (httpx, aiohttp, requests, botocore), SDKs and LangChain call a connection that is gone."""
+"""The class names of a lost connection in HTTP clients (httpx, aiohttp, requests, botocore), SDKs and LangChain."""
 
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError)
-"""What reading an answer of an unexpected shape raises, bad JSON included."""
+"""Raised when an answer has an unexpected form, such as bad JSON."""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why a call failed, for the caller, and whether it may be tried again.
+    """Why a call failed, for the caller, and whether a retry may help.
 
-    Units: retry_after_s is how many seconds the provider wants to be left alone; None where it does not say.
+    Units: retry_after_s is how many seconds the provider asks to wait; None if it does not ask.
     """
 
     public: str
@@ -68,15 +68,14 @@ class Failure(msgspec.Struct, frozen=True):
     retry_after_s: float | None = None
 
 
-def failure_of(error: Exception, *, spoke: bool, now_s: float) -> Failure:
+def failure_of(error: Exception, *, answer_begun: bool, now_s: float) -> Failure:
     """What an exception of a call means.
 
-    Shape: spoke says that a part of the answer had come, which must not be said twice, so that nothing may be tried
-           again.
+    Shape: answer_begun: a part of the answer has come. It must not come twice, so nothing may be retried.
     Units: now_s counts seconds since 1970 UTC.
     """
     public = _meaning(error)
-    if spoke:
+    if answer_begun:
         return Failure(BROKE_OFF if public in (UNREACHABLE, TOO_SLOW) else public)
     if public not in _MAY_PASS:
         return Failure(public)
@@ -85,7 +84,7 @@ def failure_of(error: Exception, *, spoke: bool, now_s: float) -> Failure:
 
 def _meaning(error: Exception) -> str:
     for each in _with_causes(error):
-        if (public := _told_by(each)) is not None:
+        if (public := _meaning_alone(each)) is not None:
             return public
     return UNREADABLE if isinstance(error, _MALFORMED) else NOT_CALLED
 
@@ -96,8 +95,8 @@ def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _told_by(error: BaseException) -> str | None:
-    """What one exception says by itself; None where it says nothing."""
+def _meaning_alone(error: BaseException) -> str | None:
+    """What one exception means by itself; None where it is unknown."""
     if isinstance(error, ContextOverflowError):
         return TOO_LONG
     if (public := _BY_CODE.get(getattr(error, "code", None))) is not None:
@@ -117,11 +116,11 @@ def _told_by(error: BaseException) -> str | None:
 def _status(error: BaseException) -> int | None:
     """The HTTP status of an error, wherever its package keeps it."""
     response = getattr(error, "response", None)
-    told: list[Any] = [getattr(error, name, None) for name in ("status_code", "code", "status")]
-    told.append(getattr(response, "status_code", None))
+    found: list[Any] = [getattr(error, name, None) for name in ("status_code", "code", "status")]
+    found.append(getattr(response, "status_code", None))
     if isinstance(response, Mapping):  # botocore
-        told.append(response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
-    return next((each for each in told if isinstance(each, int) and 400 <= each < 600), None)
+        found.append(response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
+    return next((each for each in found if isinstance(each, int) and 400 <= each < 600), None)
 
 
 def _retry_after_s(error: Exception, now_s: float) -> float | None:

@@ -1,1 +1,1 @@
-"""A command line as an agent: one process a run."""
+"""A command line as an agent: one process for each run."""

@@ -1,39 +1,44 @@
-"""A command line as an agent: every run is a process of its own, which is told the prompt and whose stdout answers.
+"""A command line as an agent: every run is a process of its own, which gets the prompt and answers on its stdout.
 
-What a command remembers between runs is its own affair, by the ids that it is given. The first turn of a context is
-told the host's history as text. The exit code has the last word on how a run ends.
+A command that remembers something between runs does so by the ids that it gets. In the first turn of a context the
+prompt comes after the host's history, as text. The exit code decides last how a run ends.
+
+The command line is checked when the agent is loaded, so its mistakes show at the start, and not first in a run.
 """
 
 import errno
+import shutil
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
 
 import msgspec
 
-from llamon_agent.adapters.contexts import SeenContexts, decide_seed
-from llamon_agent.adapters.process.child import Child
-from llamon_agent.adapters.process.commandline import PROMPT, CommandLine
-from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, Output, TextOutput
-from llamon_agent.adapters.process.stderr import StderrLog
-from llamon_agent.adapters.process.transcript import prompt_of
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.adapters.process.commandline import PROMPT, CommandLine, check_prompt, read_command_line
+from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, StderrLog, TextOutput
+from llamon_agent.adapters.process.running_command import RunningCommand
+from llamon_agent.adapters.prompts import SeenContexts, decide_seed, text_prompt
+from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
-from llamon_agent.domain.message import sound
-from llamon_agent.runs.ports import NewId, Turn
+from llamon_agent.domain.ids import random_id
+from llamon_agent.domain.message import Message, Role, sound, texts
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.run import NewId
 
 ENVIRONMENT_PREFIX = "LLAMON_"
-"""The ids of a run are in variables of this prefix: LLAMON_CONTEXT_ID, LLAMON_SESSION_ID, LLAMON_TASK_ID."""
+"""The ids of a run are in variables with this prefix: LLAMON_CONTEXT_ID, LLAMON_SESSION_ID, LLAMON_TASK_ID."""
+
+_SPEAKERS = {Role.USER: "User", Role.AGENT: "Agent"}
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What is run, and under which limits.
+    """What is run, and within which limits.
 
-    Shape: environment is all that the command sees, beside the ids of the run; folder None is the edge's own.
-    Units: kill_after_s is how many seconds it has to end when asked to; max_output_bytes counts its stdout.
+    Shape: the command sees the variables of environment and the ids of the run, and no others; folder None is the
+           edge's own.
+    Units: kill_after_s is how many seconds it has to end after SIGTERM; max_output_bytes counts its stdout.
     """
 
     line: CommandLine
@@ -47,9 +52,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 class ProcessAgent:
     """An `Agent` that runs a command for each turn."""
 
-    recovers = False
+    survives_restart = False
 
-    def __init__(self, command: Command, *, new_id: NewId = lambda: uuid4().hex) -> None:
+    def __init__(self, command: Command, *, new_id: NewId = random_id) -> None:
         self._command = command
         self._new_id = new_id
         self._seen = SeenContexts()
@@ -58,10 +63,10 @@ class ProcessAgent:
         outcome = decide_seed(turn, first=self._seen.take(turn.thread_id), supported=True)
         yield Started(history=outcome)
         prompt = prompt_of(turn, turn.prefill if outcome is not None and outcome.seeded else ())
-        output = self._output(turn)
+        output = JsonLinesOutput(turn.task_id, self._new_id) if self._command.output == "jsonl" else TextOutput()
         left_bytes = self._command.max_output_bytes
-        async with self._running(turn, prompt) as child:
-            while data := await child.read():
+        async with self._running(turn, prompt) as running:
+            while data := await running.read():
                 left_bytes -= len(data)
                 if left_bytes < 0:
                     raise AgentError(f"The command wrote more than {self._command.max_output_bytes} bytes.")
@@ -69,40 +74,37 @@ class ProcessAgent:
                     yield event
             for event in output.finish():
                 yield event
-            await child.ended()
-            code = await child.stop(self._command.kill_after_s)
+            await running.ended()
+            code = await running.stop(self._command.kill_after_s)
         yield end_of(output.ending, code)
 
-    async def abandon(self, thread_id: str) -> None:
+    async def close_turn(self, thread_id: str) -> None:
         """Nothing to drop: the process that asked has ended, and the next turn is a new one."""
 
-    async def forget(self, thread_id: str) -> None:
-        """Forget that the thread was ever seen. See runs.ports.Agent."""
+    async def delete_thread(self, thread_id: str) -> None:
+        """Take the thread's next turn for its first one. See runs.ports.agent.Agent."""
         self._seen.forget(thread_id)
 
-    def _output(self, turn: Turn) -> Output:
-        return JsonLinesOutput(turn.task_id, self._new_id) if self._command.output == "jsonl" else TextOutput()
-
     @asynccontextmanager
-    async def _running(self, turn: Turn, prompt: str) -> AsyncIterator[Child]:
-        """The command of a turn, which has ended when the context does. Raises: AgentError: it cannot be started."""
+    async def _running(self, turn: Turn, prompt: str) -> AsyncIterator[RunningCommand]:
+        """Run the command of a turn; it has ended when the block ends. Raises: AgentError: it cannot be started."""
         stderr = StderrLog(turn.task_id)
-        child = self._start(turn, prompt, stderr)
+        running = self._start(turn, prompt, stderr)
         try:
-            yield child
+            yield running
         finally:
             try:
-                await child.stop(self._command.kill_after_s)
+                await running.stop(self._command.kill_after_s)
             finally:
                 stderr.finish()
 
-    def _start(self, turn: Turn, prompt: str, stderr: StderrLog) -> Child:
+    def _start(self, turn: Turn, prompt: str, stderr: StderrLog) -> RunningCommand:
         line = self._command.line
         ids = {"context_id": turn.context_id, "session_id": turn.session_id, "task_id": turn.task_id}
         values = {**ids, "thread_id": turn.thread_id, PROMPT: prompt}
         environment = {ENVIRONMENT_PREFIX + name.upper(): sound(value) for name, value in ids.items()}
         try:
-            return Child(
+            return RunningCommand(
                 [line.program, *line.arguments(values)],
                 stdin=b"" if line.takes_prompt else prompt.encode("utf-8", "replace"),
                 environment={**self._command.environment, **environment},
@@ -117,8 +119,20 @@ class ProcessAgent:
             raise AgentError("The message holds a character that this agent's command cannot be given.") from exc
 
 
+def prompt_of(turn: Turn, history: Sequence[Message]) -> str:
+    """The prompt, after the history.
+
+    Shape:  a line `User: ...` or `Agent: ...` for each message of the history, an empty line, then the prompt; without
+            history just the prompt.
+    Raises: AgentError: the message holds a file, which has no form in text.
+    """
+    prompt = text_prompt(turn)
+    lines = [f"{_SPEAKERS[message.role]}: {''.join(texts(message.parts))}" for message in history]
+    return "\n".join([*lines, "", prompt] if lines else [prompt])
+
+
 def end_of(ending: Ending | None, code: int) -> Interrupt | Complete:
-    """How the run ends, by what the command said and its exit code; negative: the signal that ended it.
+    """How the run ends, by what the command wrote and its exit code; negative: the signal that ended it.
 
     Raises: AgentError: the run failed.
     """
@@ -136,3 +150,40 @@ def _name_of(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def load_process(
+    target: str,
+    *,
+    prompt: Literal["stdin", "argument"],
+    output: Literal["text", "jsonl"],
+    folder: Path | None,
+    environment: Sequence[str],
+    max_output_bytes: int,
+    kill_after_s: float,
+    environ: Mapping[str, str],
+) -> ProcessAgent:
+    """Make an agent of a command line.
+
+    Shape:  environment names the variables of environ that the command may see. A program that is named by a path is
+            looked for in the edge's folder, any other one in environ's PATH.
+    Raises: ConfigError, naming the command and the remedy.
+    """
+    line = read_command_line(target)
+    check_prompt(line, as_argument=prompt == "argument")
+    found = shutil.which(line.program, path=environ.get("PATH"))
+    if found is None:
+        raise ConfigError(
+            f"The command {line.program!r} is not here, or is not executable: install it or name its path."
+        )
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(f"process.folder: {str(folder)!r} is no folder: make it, or name another.")
+    command = Command(
+        line=type(line)(program=str(Path(found).absolute()), words=line.words),
+        environment={name: environ[name] for name in environment if name in environ},
+        folder=folder,
+        output=output,
+        max_output_bytes=max_output_bytes,
+        kill_after_s=kill_after_s,
+    )
+    return ProcessAgent(command)

@@ -1,18 +1,18 @@
-"""What a command writes on its stdout, as run events.
+"""What a command writes: its stdout becomes run events, its stderr goes to the log.
 
-Two languages. `text`: everything is the answer, as it comes, without the newlines at its very end, as in a shell's
-`$(...)`. `jsonl`: one JSON object a line, which has exactly one of these keys; keys of other names are passed over:
+There are two formats. `text`: everything is the answer, as it comes, without the newlines at the very end, as in a
+shell's `$(...)`. `jsonl`: one JSON object a line, with exactly one of these keys; other keys are ignored:
 
     {"delta": "text"}           the next piece of the answer
     {"progress": "text"}        a note on what is being done
-    {"artifact": {...}}         a whole artifact beside the answer, in the words of `adapters/artifacts.py`
+    {"artifact": {...}}         a whole artifact besides the answer, in the form of `adapters/artifacts.py`
     {"interrupt": anything}     a question to the caller; the answer is the prompt of the next process
-    {"complete": "text"}        the whole answer, instead of deltas; null: the deltas were it
+    {"complete": "text"}        the whole answer, instead of deltas; null: the deltas were the answer
     {"error": "text"}           why there is no answer, in words for the caller
 
-The first of the last three decides how the run ends, once the command has: what is written after it is not heard. Lines
-that hold none of the keys are ignored with a warning, since programs like to chat; a key with a wrong value and a line
-that begins as an object and cannot be read fail the run, since it may have been a part of the answer.
+The first interrupt, complete or error decides how the run ends when the command has ended; what is written after it is
+ignored. Lines without any of the keys are ignored with a warning, since many programs print other things. A key with a
+wrong value, or a line that begins as an object and cannot be read, fails the run: it may have been part of the answer.
 """
 
 import codecs
@@ -23,24 +23,27 @@ from typing import Any, Protocol
 import msgspec
 
 from llamon_agent.adapters.artifacts import read_artifact
-from llamon_agent.adapters.process.lines import Lines
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress
-from llamon_agent.runs.ports import NewId
+from llamon_agent.runs.ports.run import NewId
 
 MAX_LINE_BYTES = 8 << 20
-"""How long a line of JSON may be; files travel in one."""
+"""How long a line of JSON may be; a file is in one line."""
+
+MAX_LOGGED_LINE_BYTES = 2_000
+MAX_LOGGED_LINES = 500
+"""How much of one run's stderr is logged. A command in a loop must not fill the disk."""
 
 KEYS = ("delta", "progress", "artifact", "interrupt", "complete", "error")
 
 Ending = Interrupt | Complete | Error
-"""How a command says that its run ends."""
+"""How a run ends, as the command writes it."""
 
 _OBJECT = re.compile(r'\s*\{\s*"')
-"""How an object begins, other than a dict of Python or a lone brace, which are chat."""
+"""How a JSON object begins. A dict as Python prints it, or a lone brace, is other output."""
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
-"""An escape in JSON; one whole surrogate pair is one. Group 1: a surrogate without its partner."""
+"""An escape in JSON; a surrogate pair is one escape. Group 1: a surrogate without its partner."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,38 +54,38 @@ class Output(Protocol):
     ending: Ending | None
 
     def feed(self, data: bytes) -> list[AgentEvent]:
-        """What the command says by these bytes and those before. Raises: AgentError: it is not to be understood."""
+        """The events that are complete with these bytes. Raises: AgentError: they cannot be read."""
         ...
 
     def finish(self) -> list[AgentEvent]:
-        """What it has left to say, now that nothing more comes. Raises: AgentError."""
+        """The events that are left at the end of the output. Raises: AgentError."""
         ...
 
 
 class TextOutput:
-    """UTF-8 text; what is no UTF-8 shows as replacement characters."""
+    """UTF-8 text; bytes that are not UTF-8 become replacement characters."""
 
     ending: Ending | None = None
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
+        self._newlines = ""
 
     def feed(self, data: bytes) -> list[AgentEvent]:
-        return self._said(self._decoder.decode(data))
+        return self._deltas(self._decoder.decode(data))
 
     def finish(self) -> list[AgentEvent]:
-        return self._said(self._decoder.decode(b"", final=True))
+        return self._deltas(self._decoder.decode(b"", final=True))
 
-    def _said(self, text: str) -> list[AgentEvent]:
-        text = self._held + text
-        said = text.rstrip("\r\n")
-        self._held = text[len(said) :]
-        return [Delta(text=said)] if said else []
+    def _deltas(self, text: str) -> list[AgentEvent]:
+        text = self._newlines + text
+        piece = text.rstrip("\r\n")
+        self._newlines = text[len(piece) :]
+        return [Delta(text=piece)] if piece else []
 
 
 class JsonLinesOutput:
-    """One JSON object a line, see above."""
+    """One JSON object a line; see above."""
 
     def __init__(self, task_id: str, new_id: NewId) -> None:
         self.ending: Ending | None = None
@@ -92,12 +95,12 @@ class JsonLinesOutput:
         self._warned = False
 
     def feed(self, data: bytes) -> list[AgentEvent]:
-        return self._heard(self._lines.feed(data))
+        return self._events(self._lines.feed(data))
 
     def finish(self) -> list[AgentEvent]:
-        return self._heard(self._lines.finish())
+        return self._events(self._lines.finish())
 
-    def _heard(self, lines: list[bytes]) -> list[AgentEvent]:
+    def _events(self, lines: list[bytes]) -> list[AgentEvent]:
         return [event for line in lines if (event := self._read(line)) is not None]
 
     def _read(self, line: bytes) -> AgentEvent | None:
@@ -126,9 +129,9 @@ class JsonLinesOutput:
 
 
 def _event_in(line: bytes) -> tuple[str, Any] | None:
-    """The key and the value of a line that says something.
+    """The key and the value of a line that is an event; None for other output.
 
-    Raises: AgentError: it says two things at once, or begins to say something and cannot be read.
+    Raises: AgentError: it has several of the keys, or begins as an object and cannot be read.
     """
     text = line.decode("utf-8-sig", "replace")  # some programs begin with a byte order mark
     try:
@@ -144,21 +147,21 @@ def _event_in(line: bytes) -> tuple[str, Any] | None:
 
 
 def _value_in(text: str) -> Any:
-    """The value of a line; surrogates without a partner, which many writers of JSON let pass, are replaced.
+    """The value of a line. Surrogates without a partner are replaced, as many programs write them.
 
     Raises: msgspec.DecodeError, RecursionError.
     """
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        mended = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
-        if mended == text:
+        repaired = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
+        if repaired == text:
             raise
-        return msgspec.json.decode(mended)
+        return msgspec.json.decode(repaired)
 
 
 def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
-    """What a key says. Raises: AgentError: its value is not of the right form."""
+    """The event of a key and its value. Raises: AgentError: the value has the wrong form."""
     match key, value:
         case "delta", str(text):
             return Delta(text=text)
@@ -173,3 +176,65 @@ def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
         case "error", str(text) if text:
             return Error(public=text)
     raise AgentError(f"The agent wrote {key!r} with a value of the wrong form.")
+
+
+class StderrLog:
+    """Writes one run's stderr to the log, line by line. Nothing of it goes to the caller."""
+
+    def __init__(self, task_id: str) -> None:
+        self._task_id = task_id
+        self._ids = {"task_id": task_id}
+        self._lines = Lines(MAX_LOGGED_LINE_BYTES)
+        self._count = 0
+
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            self._write(line)
+
+    def finish(self) -> None:
+        for line in self._lines.finish():
+            self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        self._count += 1
+        if self._count <= MAX_LOGGED_LINES:
+            _log.info("task %s: stderr: %s", self._task_id, _printable(line), extra=self._ids)
+        elif self._count == MAX_LOGGED_LINES + 1:
+            _log.warning("task %s: the command writes more to stderr than is logged", self._task_id, extra=self._ids)
+
+
+def _printable(line: bytes) -> str:
+    """The line without characters that could look like several lines or control a terminal."""
+    text = line[:MAX_LOGGED_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
+    cut = "..." if len(line) > MAX_LOGGED_LINE_BYTES else ""
+    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text) + cut
+
+
+class Lines:
+    """Cuts a stream into lines.
+
+    Of each line it keeps at most one byte more than the limit: so a line that is too long differs from one that just
+    fits, and costs no more memory.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._max_bytes = limit_bytes + 1
+        self._unfinished = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now, without their newline."""
+        *ends, rest = data.split(b"\n")
+        lines = []
+        for end in ends:
+            self._extend(end)
+            lines.append(bytes(self._unfinished))
+            self._unfinished.clear()
+        self._extend(rest)
+        return lines
+
+    def finish(self) -> list[bytes]:
+        """The last line, if it did not end with a newline."""
+        return self.feed(b"\n") if self._unfinished else []
+
+    def _extend(self, piece: bytes) -> None:
+        self._unfinished += piece[: self._max_bytes - len(self._unfinished)]

@@ -1,4 +1,4 @@
-"""Which dialect speaks for a request. The version is read here, once; past this line nobody asks for it.
+"""Which dialect a request is in. The version is read here, once; no other module asks for it.
 
 The method's name decides: `message/send` can only be 0.x and `SendMessage` only 1.0. The A2A-Version header can object,
 but it need not be there: 0.x has no such header, and some callers of 1.0 send none either. That is more lenient than
@@ -7,10 +7,10 @@ but it need not be there: 0.x has no such header, and some callers of 1.0 send n
 
 import re
 
-from llamon_agent.domain.errors import UnknownMethod, VersionNotSupported
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.domain.errors import MAX_ECHO_CHARS, UnknownMethod, VersionNotSupported
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 DIALECTS: tuple[Dialect, ...] = (V03, V10)
 
@@ -20,8 +20,6 @@ _BY_VERSION: dict[str, Dialect] = {"0.2": V03, "0.3": V03, "1.0": V10}
 # §3.6: "Major.Minor"; §3.6.1: patch numbers are not to be considered.
 _VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
-_LONGEST_ECHO = 64
-
 
 def negotiate(method: str, version_header: str | None) -> Dialect:
     """The dialect that a call is made in; `version_header` is A2A-Version's value, None or empty where there is none.
@@ -29,33 +27,33 @@ def negotiate(method: str, version_header: str | None) -> Dialect:
     Raises: VersionNotSupported, whatever the method; UnknownMethod, also where method and header contradict each other.
     Source: A2A 1.0 §3.6.2.
     """
-    asked = _asked(version_header)
-    spoken = _BY_METHOD.get(method)
-    if spoken is None:
+    wanted = _wanted(version_header)
+    dialect = _BY_METHOD.get(method)
+    if dialect is None:
         raise UnknownMethod(f"There is no method {_echo(method)}.")
-    if asked is not None and asked is not spoken:
+    if wanted is not None and wanted is not dialect:
         raise UnknownMethod(
-            f"{method} is a method of A2A {spoken.version}, but the A2A-Version header asks for {asked.version}; "
-            f"leave the header out, or call by the method names of {asked.version}."
+            f"{method} is a method of A2A {dialect.version}, but the A2A-Version header asks for {wanted.version}; "
+            f"leave the header out, or call by the method names of {wanted.version}."
         )
-    return spoken
+    return dialect
 
 
-def agree(spoken: Dialect, version_header: str | None) -> None:
-    """Check that a caller asks for the version that its route or its service speaks, or for none.
+def agree(dialect: Dialect, version_header: str | None) -> None:
+    """Check that a caller asks for the version of its route or its service, or for none.
 
-    Raises: VersionNotSupported, also where the version is spoken, but elsewhere. Source: A2A 1.0 §3.6.2.
+    Raises: VersionNotSupported, even if another address has that version. Source: A2A 1.0 §3.6.2.
     """
-    asked = _asked(version_header)
-    if asked is not None and asked.version != spoken.version:
+    wanted = _wanted(version_header)
+    if wanted is not None and wanted.version != dialect.version:
         raise VersionNotSupported(
-            f"This address speaks A2A {spoken.version}, and the A2A-Version header asks for {asked.version}; "
-            "the agent card says where that version is spoken."
+            f"This address speaks A2A {dialect.version}, and the A2A-Version header asks for {wanted.version}; "
+            "the agent card names an address for that version."
         )
 
 
 def dialect_of(version: str) -> Dialect:
-    """The dialect in whose shape a webhook is told, by the version that registered it, over whatever transport."""
+    """The dialect of the notifications to a webhook: that of the version that registered it, over any transport."""
     return _BY_VERSION[version]
 
 
@@ -63,16 +61,16 @@ def dialect_for_fault(method: str | None, version_header: str | None) -> Dialect
     """In whose shape an error is written, when it may be that no dialect could be agreed on.
 
     Only callers of 1.0 and later know the header, so one that names no 0.x asks for 1.0's shape, supported or not; then
-    the method decides; and of a caller that tells nothing 0.x is presumed, as §3.6.2 does.
+    the method decides; and 0.x is presumed of a caller that says nothing, as in §3.6.2.
     """
     try:
-        asked = _asked(version_header)
+        wanted = _wanted(version_header)
     except VersionNotSupported:
         return V10
-    return asked or _BY_METHOD.get(method or "", V03)
+    return wanted or _BY_METHOD.get(method or "", V03)
 
 
-def _asked(version_header: str | None) -> Dialect | None:
+def _wanted(version_header: str | None) -> Dialect | None:
     """The dialect that the header asks for, None where it asks for none. Raises: VersionNotSupported."""
     header = (version_header or "").strip()
     if not header:
@@ -86,7 +84,7 @@ def _asked(version_header: str | None) -> Dialect | None:
 
 def _echo(method: str) -> str:
     """A method's name as the caller wrote it, as far as it is worth showing."""
-    return repr(method if len(method) <= _LONGEST_ECHO else method[:_LONGEST_ECHO] + "...")
+    return repr(method if len(method) <= MAX_ECHO_CHARS else method[:MAX_ECHO_CHARS] + "...")
 
 
 def reads_errors_from_streams(method: str) -> bool:

@@ -1,14 +1,15 @@
-"""One operation: a rim's request is opened and carried out, and what came of it goes back, whatever the transport.
+"""Carries out one operation of one agent, whatever the transport: a binding parses a request and calls `perform`.
 
-One of the two homes of `except Exception` (the other is the run's loop): whatever goes wrong in here becomes a
-`Refused`, which the rim writes in its transport's shape; and what is our own fault is logged with its traceback.
+What goes wrong is raised; the binding's `FaultBoundary` makes a fault of it. That is one of the two homes of `except
+Exception`; the other is the loop of a run.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
 
 import msgspec
 
@@ -21,12 +22,21 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
 )
 from llamon_agent.domain.principal import Principal, owner_of
-from llamon_agent.domain.push import PushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task, TaskQuery, trim_history
+from llamon_agent.inbound.a2a.bindings.streaming import (
+    Artifacts,
+    OneEventStream,
+    SentEvent,
+    Stream,
+    StreamOptions,
+    decide_mode,
+)
 from llamon_agent.inbound.a2a.executor import check_tenant, run_request
-from llamon_agent.inbound.a2a.faults import Refused, refused
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.operations import (
+from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
+from llamon_agent.inbound.a2a.media_types import Modes
+from llamon_agent.runs.run import Run
+from llamon_agent.runs.service import RunService
+from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
     Dialect,
@@ -40,14 +50,10 @@ from llamon_agent.inbound.a2a.operations import (
     SendMessage,
     SetPushConfig,
     Subscribe,
+    page_of,
+    read_token,
+    write_token,
 )
-from llamon_agent.inbound.a2a.paging import page_of, read_token, write_token
-from llamon_agent.inbound.a2a.presentation import Artifacts, decide_mode, trim_history
-from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.streaming import Manner, Single, Stream, Told
-from llamon_agent.runs.ports import TaskQuery
-from llamon_agent.runs.run import Run
-from llamon_agent.runs.service import RunService
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +66,7 @@ _LARGE_BYTES = 128 * 1024
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls, and what the transport says beside the request.
+    """The caller, and what the transport carries besides the request.
 
     Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, idempotency_key the
            header of that name, each as sent; extensions are the URIs that the caller supports; base_url gives the
@@ -75,8 +81,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     base_url: Callable[[], str] = str
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """An opened request. Shape: waits is false for a caller that takes no answer."""
+class ParsedRequest(msgspec.Struct, frozen=True):
+    """A request that a dialect has read. Shape: waits is false for a caller that takes no answer."""
 
     operation: Operation
     dialect: Dialect
@@ -84,13 +90,28 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of it: one JSON value in the dialect. Shape: extensions are the URIs that were activated."""
+    """A reply of one JSON value, in the dialect. Shape: extensions are the URIs that were activated."""
 
     body: bytes
     extensions: tuple[str, ...] = ()
 
 
-Reply = Result | Stream | Single | Refused
+EndpointReply = Result | Stream | OneEventStream
+CallReply = EndpointReply | FaultReply
+
+
+class Performer(Protocol):
+    """Carries out the calls at one address: an agent's endpoint, or a router in front of several.
+
+    Shape: agent is the one that the address is for.
+    """
+
+    agent: str
+
+    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+        """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
+        ...
+
 
 ExtendedCards = Callable[[str, Dialect], bytes]
 """The card for authenticated callers, for a base URL and in a dialect's shape."""
@@ -112,12 +133,12 @@ class Webhooks(Protocol):
     async def delete(self, owner: str, agent: str, task_id: str, config_id: str) -> None: ...
 
 
-class Traits(msgspec.Struct, frozen=True, kw_only=True):
+class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's card promises, and its endpoint keeps.
 
     Shape: extensions are the URIs that the agent supports, and whether each is required; extended_card is None where
-           there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that messages with
-           one id are one message.
+           there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that
+           messages with one id are one message.
     """
 
     artifacts: Artifacts = Artifacts.AUTO
@@ -129,8 +150,39 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     by_message_id: bool = False
 
 
+class FaultBoundary:
+    """A context around one call: an error in it becomes a fault, and one that is ours is logged with its traceback.
+
+    Shape: dialect is in whose shape a fault is written, operation what was asked; set both once they are known.
+           `reply` is there after an error.
+    """
+
+    reply: FaultReply
+
+    def __init__(self, agent: str, dialect: Dialect) -> None:
+        self._agent = agent
+        self.dialect = dialect
+        self.operation: Operation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.reply = fault_reply(error, self.dialect)
+        if self.reply.fault.is_ours:
+            what = "no request" if self.operation is None else type(self.operation).__name__
+            # A backend that is away is logged once, by itself; a line for every call that it fails would fill the log.
+            level = logging.DEBUG if isinstance(error, BackendError) else logging.ERROR
+            logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=error)
+        return True
+
+
 class Endpoint:
-    """The A2A endpoint of one agent, or with a routing of several: then `others` are the endpoints of the rest by name.
+    """The A2A endpoint of one agent, a `Performer`.
 
     Shape: webhooks None: push notifications are not supported.
     Units: wait_s is how long a blocking send waits before it answers with the task as it is.
@@ -141,56 +193,21 @@ class Endpoint:
         runs: RunService,
         *,
         agent: str,
-        traits: Traits = Traits(),
+        policy: AgentPolicy = AgentPolicy(),
         wait_s: float = 300.0,
         webhooks: Webhooks | None = None,
-        routing: Routing | None = None,
-        others: Mapping[str, "Endpoint"] | None = None,
     ) -> None:
+        self.agent = agent
         self._runs = runs
-        self._agent = agent
-        self._traits = traits
-        self._required = frozenset(uri for uri, required in traits.extensions.items() if required)
+        self._policy = policy
+        self._required = frozenset(uri for uri, required in policy.extensions.items() if required)
         self._wait_s = wait_s
         self._webhooks = webhooks
-        self._routing = routing
-        self._others = others or {}
 
-    async def answer(
-        self, read: Callable[[], Asked], caller: Caller, *, size_bytes: int, shape: Callable[[], Dialect]
-    ) -> Reply:
-        """Carry out one request. Raises nothing: an error before a stream's first event is a Refused too.
-
-        Shape: `read` opens the request and may raise; `shape` tells in whose shape an error is written, if one is.
-        Units: size_bytes is how large the request is.
-        """
-        asked: Asked | None = None
-        try:
-            asked = await apart(size_bytes, read)
-            meant, asked = await self._meant(asked, caller)
-            return await meant._perform(asked, caller, size_bytes)
-        except Exception as exc:
-            failure = refused(exc, shape())
-            if failure.fault.is_ours:
-                what = type(asked.operation).__name__ if asked else "no request"
-                # What is away says so itself, and once; every call that it fails would fill the log.
-                level = logging.DEBUG if isinstance(exc, BackendError) else logging.ERROR
-                logger.log(level, "a call of agent %s failed: %s", self._agent, what, exc_info=exc)
-            return failure
-
-    async def _meant(self, asked: Asked, caller: Caller) -> "tuple[Endpoint, Asked]":
-        """The endpoint of the agent that is meant, and what it is asked."""
-        operation = asked.operation
-        if operation.tenant is not None and operation.tenant in self._others:  # the tenant of an agent's own interface
-            return self._others[operation.tenant], _without_tenant(asked)
-        if self._routing is None:
-            return self, asked
-        name = await self._routing.agent_for(operation, owner_of(caller.principal, operation.tenant))
-        return self._others.get(name, self), asked
-
-    async def _perform(self, asked: Asked, caller: Caller, size_bytes: int) -> Reply:
-        operation, dialect = asked.operation, asked.dialect
-        check_tenant(operation.tenant, self._traits.tenants)
+    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+        """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
+        operation, dialect = request.operation, request.dialect
+        check_tenant(operation.tenant, self._policy.tenants)
         owner = owner_of(caller.principal, operation.tenant)
         extensions = self._activated(caller)
         match operation:
@@ -198,14 +215,14 @@ class Endpoint:
                 run = await self._submit(operation, owner, caller.idempotency_key, size_bytes)
                 if operation.stream:
                     return self._follow_run(run, operation, dialect, extensions)
-                body = await self._sent(run, operation, dialect, waits=asked.waits)
+                body = await self._sent(run, operation, dialect, waits=request.waits)
             case GetTask():
-                task = await self._runs.get(owner, self._agent, operation.task_id)
+                task = await self._runs.get(owner, self.agent, operation.task_id)
                 body = dialect.write_task(trim_history(task, operation.history_length))
             case ListTasks():
                 body = await self._list(operation, dialect, owner)
             case CancelTask(task_id=task_id, again_ok=again_ok):
-                body = dialect.write_task(await self._runs.cancel_run(owner, self._agent, task_id, again_ok=again_ok))
+                body = dialect.write_task(await self._runs.cancel_run(owner, self.agent, task_id, again_ok=again_ok))
             case Subscribe():
                 return await self._subscribe(operation, dialect, owner, caller, extensions)
             case SetPushConfig() | GetPushConfig() | ListPushConfigs() | DeletePushConfig():
@@ -223,12 +240,12 @@ class Endpoint:
             raise ExtensionSupportRequired(
                 f"This agent requires the extension {', '.join(sorted(missing))}; name it in the A2A-Extensions header."
             )
-        return tuple(uri for uri in self._traits.extensions if uri in caller.extensions) if caller.extensions else ()
+        return tuple(uri for uri in self._policy.extensions if uri in caller.extensions) if caller.extensions else ()
 
     # --- messages and streams ---------------------------------------------------------------------------------------
 
     async def _submit(self, operation: SendMessage, owner: str, key: str | None, size_bytes: int) -> Run:
-        if operation.stream and not self._traits.streaming:
+        if operation.stream and not self._policy.streaming:
             raise StreamingNotSupported
         if operation.push is not None:
             self._hooks().check(operation.push)
@@ -236,12 +253,12 @@ class Endpoint:
             run_request,
             operation,
             owner=owner,
-            agent=self._agent,
-            modes=self._traits.modes,
+            agent=self.agent,
+            modes=self._policy.modes,
             key=key,
-            by_message_id=self._traits.by_message_id,
+            by_message_id=self._policy.by_message_id,
         )
-        run = await self._runs.submit_run(await apart(size_bytes, to_request))
+        run = await self._runs.submit_run(await off_loop_if_large(size_bytes, to_request))
         if operation.push is not None and run.reply is None:
             await self._hooks().register(run.task, operation.push)
         return run
@@ -249,40 +266,40 @@ class Endpoint:
     async def _sent(self, run: Run, operation: SendMessage, dialect: Dialect, *, waits: bool) -> bytes:
         if run.reply is not None:
             return dialect.write_message(run.reply)
-        task = await run.settled(self._wait_s) if operation.blocking and waits else run.task
+        task = await run.wait_settled(self._wait_s) if operation.blocking and waits else run.task
         return dialect.write_sent(trim_history(task, operation.history_length))
 
     def _follow_run(
         self, run: Run, operation: SendMessage, dialect: Dialect, extensions: tuple[str, ...]
-    ) -> Stream | Single:
+    ) -> Stream | OneEventStream:
         if run.reply is not None:
-            return Single(Told(None, dialect.write_message(run.reply)), extensions)
-        manner = Manner(
+            return OneEventStream(SentEvent(None, dialect.write_message(run.reply)), extensions)
+        options = StreamOptions(
             dialect=dialect,
-            artifacts=decide_mode(self._traits.artifacts, [operation.message]),
+            artifacts=decide_mode(self._policy.artifacts, [operation.message]),
             history_length=operation.history_length,
         )
-        return Stream(run.follow(), manner, extensions)
+        return Stream(run.follow(), options, extensions)
 
     async def _subscribe(
         self, operation: Subscribe, dialect: Dialect, owner: str, caller: Caller, extensions: tuple[str, ...]
     ) -> Stream:
-        if not self._traits.streaming:
+        if not self._policy.streaming:
             raise StreamingNotSupported
         subscription = await self._runs.subscribe(
             owner,
-            self._agent,
+            self.agent,
             operation.task_id,
             after_seq=_read_seq(caller.last_event_id),
             ended_ok=operation.ended_ok,
         )
-        mode = decide_mode(self._traits.artifacts, subscription.task.history)
-        return Stream(subscription, Manner(dialect=dialect, artifacts=mode), extensions)
+        mode = decide_mode(self._policy.artifacts, subscription.task.history)
+        return Stream(subscription, StreamOptions(dialect=dialect, artifacts=mode), extensions)
 
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:
         query = TaskQuery(
             owner=owner,
-            agent=self._agent,
+            agent=self.agent,
             context_id=operation.context_id,
             states=(operation.state,) if operation.state else (),
             changed_since_ms=operation.changed_since_ms,
@@ -298,7 +315,7 @@ class Endpoint:
             include_artifacts=operation.include_artifacts,
         )
 
-    # --- webhooks, and the card for those who signed in -------------------------------------------------------------
+    # --- webhooks, and the card for authenticated callers -------------------------------------------------------------
 
     def _hooks(self) -> Webhooks:
         if self._webhooks is None:
@@ -312,29 +329,25 @@ class Endpoint:
                 kept: PushConfig = await hooks.register(await self._task(owner, task_id), config)
                 return dialect.write_push_config(task_id, kept)
             case GetPushConfig(config_id=config_id):
-                return dialect.write_push_config(task_id, await hooks.get(owner, self._agent, task_id, config_id))
+                return dialect.write_push_config(task_id, await hooks.get(owner, self.agent, task_id, config_id))
             case ListPushConfigs(page_size=page_size, page_token=token):
-                configs, next_token = page_of(await hooks.list(owner, self._agent, task_id), page_size, token)
+                configs, next_token = page_of(await hooks.list(owner, self.agent, task_id), page_size, token)
                 return dialect.write_push_configs(task_id, configs, next_token=next_token)
             case DeletePushConfig(config_id=config_id):
-                await hooks.delete(owner, self._agent, task_id, config_id)
+                await hooks.delete(owner, self.agent, task_id, config_id)
                 return dialect.write_deleted()
 
     async def _task(self, owner: str, task_id: str) -> Task:
-        return await self._runs.get(owner, self._agent, task_id)
+        return await self._runs.get(owner, self.agent, task_id)
 
     def _extended_card(self, dialect: Dialect, caller: Caller) -> bytes:
         """1.0 has a capability for it: an agent that does not claim it does not support the operation (§3.1.11)."""
-        if self._traits.extended_card is None:
+        if self._policy.extended_card is None:
             raise UnsupportedOperation if dialect.version == "1.0" else ExtendedCardNotConfigured
-        return self._traits.extended_card(caller.base_url(), dialect)
+        return self._policy.extended_card(caller.base_url(), dialect)
 
 
-def _without_tenant(asked: Asked) -> Asked:
-    return msgspec.structs.replace(asked, operation=msgspec.structs.replace(asked.operation, tenant=None))
-
-
-async def apart(size_bytes: int, work: Callable[[], B]) -> B:
+async def off_loop_if_large(size_bytes: int, work: Callable[[], B]) -> B:
     """Do pure work on a call; that on a large one in a thread, so that other calls and streams go on meanwhile."""
     return await asyncio.to_thread(work) if size_bytes > _LARGE_BYTES else work()
 

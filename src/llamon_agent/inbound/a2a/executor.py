@@ -1,22 +1,27 @@
-"""A send-message operation becomes a run request: metadata merged, history read, prompt built."""
+"""A send-message operation becomes a run request: metadata merged, history read, prompt built.
+
+A message that is sent twice is taken once where that is asked for: real clients reuse their message ids, so an id alone
+says nothing. A caller asks by a header, or the configuration says for all callers that equal ids mean one message.
+
+Source: draft-ietf-httpapi-idempotency-key-header (Idempotency-Key).
+"""
 
 import re
+from hashlib import sha256
 
 import msgspec
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.domain.message import Message, Metadata, Text, texts
+from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
-from llamon_agent.inbound.a2a.idempotency import key_of
-from llamon_agent.inbound.a2a.modes import Modes, check_files, check_output, objection
-from llamon_agent.inbound.a2a.operations import SendMessage
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.inbound.a2a.media_types import Modes, check_files, check_output, objection
+from llamon_agent.runs.ports.run import RunRequest
+from llamon_agent.wire.operations import SendMessage
 
 HISTORY = "history"
 """The metadata key under which a host sends the turns before this message."""
 
-MAX_CONTEXT_ID_CHARS = 512
-"""How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
+_MAX_KEY_CHARS = 255
 
 _CONTEXT_ID = re.compile(rf"[^\x00-\x1f\x7f]{{1,{MAX_CONTEXT_ID_CHARS}}}")
 _TENANT = _CONTEXT_ID
@@ -81,6 +86,28 @@ def _check(message: Message) -> None:
         )
     if not any(part.text if isinstance(part, Text) else True for part in message.parts):
         raise BadParams("message.parts: at least one part must not be empty text", field="message.parts")
+
+
+def key_of(
+    message: Message, metadata: Metadata | None, header: str | None, *, by_message_id: bool
+) -> tuple[str, str] | None:
+    """The key of a message and a digest of all that it says; None where there is none.
+
+    Shape:  the two kinds of key never meet. How the answer is wanted (blocking, its length) is not in the digest.
+    Raises: BadParams: the header is no key.
+    """
+    if header is not None:
+        if not 0 < len(header) <= _MAX_KEY_CHARS or not header.isprintable():
+            raise BadParams(f"Idempotency-Key: 1 to {_MAX_KEY_CHARS} printable characters", field="Idempotency-Key")
+        return f"header:{header}", _digest(message, metadata)
+    if not by_message_id:
+        return None
+    name = sha256(message.message_id.encode()).hexdigest()  # an id may be of any length, and stores index keys
+    return f"message:{name}", _digest(message, metadata)
+
+
+def _digest(message: Message, metadata: Metadata | None) -> str:
+    return sha256(msgspec.json.encode([message, metadata], order="sorted")).hexdigest()
 
 
 ANY_TENANT = "*"

@@ -33,7 +33,7 @@ from llamon_agent.domain.errors import (
     VersionNotSupported,
 )
 from llamon_agent.domain.message import Metadata
-from llamon_agent.inbound.a2a.operations import Dialect
+from llamon_agent.wire.operations import Dialect
 
 ErrorTable = Literal["1.0.1", "1.0.0"]
 """Whose mapping to HTTP and gRPC is used. JSON-RPC codes are the same in both."""
@@ -98,8 +98,8 @@ _UNKNOWN_TO_03: Mapping[int, int] = {-32008: -32600, -32009: -32600}
 """Codes that 0.3 does not know, and what its callers get instead. Source: A2A 0.3 §8.2."""
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A request that came to nothing: what is told of it, and in whose shape.
+class FaultReply(msgspec.Struct, frozen=True):
+    """An error as its caller gets it: what it says, and in which dialect's shape.
 
     Shape: public is what we wrote, never what an exception says; details are google.rpc messages in JSON.
     """
@@ -131,14 +131,14 @@ def fault_of(error: Exception) -> Fault:
     return INTERNAL
 
 
-def refused(error: Exception, dialect: Dialect) -> Refused:
-    """An error as its caller may hear it."""
+def fault_reply(error: Exception, dialect: Dialect) -> FaultReply:
+    """An error as its caller may see it."""
     public = error.public if isinstance(error, CallerError | BackendError) else LlamonError.public
-    return Refused(fault_of(error), public, dialect, _details(error))
+    return FaultReply(fault_of(error), public, dialect, _details(error))
 
 
 def _details(error: Exception) -> tuple[Metadata, ...]:
-    """What a program can use beside the reason. Source: google/rpc/error_details.proto (RetryInfo, BadRequest)."""
+    """What a program can use besides the reason. Source: google/rpc/error_details.proto (RetryInfo, BadRequest)."""
     match error:
         case ContextIsBusy():
             return ({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{error.retry_after_s}s"},)

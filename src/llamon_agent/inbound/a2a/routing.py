@@ -1,16 +1,21 @@
-"""Which agent a call on the default agent's path means.
+"""Chooses the endpoint of the agent that a call on the default agent's path means: by its tenant, or by its metadata.
 
 A message may name one in its metadata, where the configuration allows it. What follows such a message has to find its
 way without: a call by a task's id goes to the agent that has the task, and a message in a context to the agent that
 waits in it for an answer, because clients often answer by the context alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.message import Message
-from llamon_agent.domain.task import PAUSED
-from llamon_agent.inbound.a2a.operations import (
+from llamon_agent.domain.principal import owner_of
+from llamon_agent.domain.task import PAUSED, TaskQuery
+from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, EndpointReply, ParsedRequest
+from llamon_agent.runs.service import RunService
+from llamon_agent.wire.operations import (
     CancelTask,
     DeletePushConfig,
     GetPushConfig,
@@ -21,44 +26,59 @@ from llamon_agent.inbound.a2a.operations import (
     SetPushConfig,
     Subscribe,
 )
-from llamon_agent.runs.ports import TaskQuery
-from llamon_agent.runs.service import RunService
 
 _ABSENT = object()
 
 
-class Routing:
-    """The agents that the default path reaches.
+class Router:
+    """The agents that the default path reaches, as one `Performer`.
 
-    Shape: key is the metadata key that names one of `allow` or the default agent, None where nothing may be chosen;
-           `also` are agents of earlier days, whose tasks are still found; those of them that are `gone` take no
-           more messages.
+    Shape: main is the default agent's endpoint there, endpoints are those of all agents by name, which a tenant may
+           be; key is the metadata key that names one of `allow` or the default agent, None where nothing may be chosen;
+           `also` are agents that were the default one, whose tasks are still found; those of them that are `gone` take
+           no more messages.
     """
 
     def __init__(
         self,
         runs: RunService,
         *,
-        default: str,
+        main: Endpoint,
+        endpoints: Mapping[str, Endpoint],
         key: str | None = None,
         allow: Sequence[str] = (),
         also: Sequence[str] = (),
         gone: Sequence[str] = (),
     ) -> None:
+        self.agent = main.agent
         self._runs = runs
-        self._default = default
+        self._main = main
+        self._endpoints = endpoints
         self._key = key
-        self._choices = tuple(dict.fromkeys((default, *allow)))
-        self.agents = tuple(dict.fromkeys((default, *allow, *also)))
-        self._listening = tuple(agent for agent in self.agents if agent not in gone)
+        self._choices = tuple(dict.fromkeys((main.agent, *allow)))
+        self._agents = tuple(dict.fromkeys((*self._choices, *also)))
+        self._takes_messages = tuple(agent for agent in self._agents if agent not in gone)
+        self._chooses = key is not None or bool(also)
+
+    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+        """Carry out a request at the endpoint of the agent that it means. Raises: CallerError, BackendError."""
+        operation = request.operation
+        endpoint = self._main
+        if operation.tenant is not None and operation.tenant in self._endpoints:  # an agent's own interface names it so
+            endpoint = self._endpoints[operation.tenant]
+            request = replace(request, operation=replace(operation, tenant=None))
+        elif self._chooses:
+            name = await self.agent_for(operation, owner_of(caller.principal, operation.tenant))
+            endpoint = self._endpoints.get(name, self._main)
+        return await endpoint.perform(request, caller, size_bytes=size_bytes)
 
     async def agent_for(self, operation: Operation, owner: str) -> str:
         """The agent that the operation is for. Raises: BadParams, TaskNotFound; BackendError."""
         match operation:
             case SendMessage(message=Message(task_id=str() as task_id)):
-                return self._agreed(await self._holder(owner, task_id), self._named(operation))
+                return self._agreed(await self._agent_of_task(owner, task_id), self._named(operation))
             case SendMessage(message=message):
-                return self._named(operation) or await self._asking(owner, message.context_id)
+                return self._named(operation) or await self._waiting_agent(owner, message.context_id)
             case (
                 GetTask(task_id=task_id)
                 | CancelTask(task_id=task_id)
@@ -68,8 +88,8 @@ class Routing:
                 | ListPushConfigs(task_id=task_id)
                 | DeletePushConfig(task_id=task_id)
             ):
-                return await self._holder(owner, task_id)
-        return self._default
+                return await self._agent_of_task(owner, task_id)
+        return self.agent
 
     def _named(self, operation: SendMessage) -> str | None:
         """The agent that the message names; what it says itself wins over what the call says."""
@@ -90,9 +110,9 @@ class Routing:
             raise BadParams(f"metadata.{self._key} is not the agent of that task; leave it out or name the task's own.")
         return holder
 
-    async def _holder(self, owner: str, task_id: str) -> str:
+    async def _agent_of_task(self, owner: str, task_id: str) -> str:
         """The agent that has the task."""
-        for agent in self.agents:
+        for agent in self._agents:
             try:
                 await self._runs.get(owner, agent, task_id)
             except TaskNotFound:
@@ -100,10 +120,10 @@ class Routing:
             return agent
         raise TaskNotFound
 
-    async def _asking(self, owner: str, context_id: str | None) -> str:
+    async def _waiting_agent(self, owner: str, context_id: str | None) -> str:
         """The agent that waits in the context for an answer, or else the default one."""
-        for agent in self._listening if context_id is not None else ():
+        for agent in self._takes_messages if context_id is not None else ():
             query = TaskQuery(owner=owner, agent=agent, context_id=context_id, states=tuple(PAUSED), limit=1)
             if (await self._runs.list(query)).tasks:
                 return agent
-        return self._default
+        return self.agent

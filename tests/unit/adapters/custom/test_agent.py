@@ -25,8 +25,8 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text
 from llamon_agent.domain.task import Artifact
-from llamon_agent.runs.ports import Agent, Turn
-from llamon_agent.testing.clock import counting_ids
+from llamon_agent.runs.ports.agent import Agent, Turn
+from llamon_agent.testing.scripted import counting_ids
 
 HISTORY = tuple(Message(message_id=text, role=Role.USER, parts=(Text.of(text),)) for text in ("one", "two"))
 
@@ -221,12 +221,12 @@ async def test_history_is_handed_over_once_per_context() -> None:
     assert target.seeds == [["lc:one", "lc:two"], [], ["lc:one", "lc:two"]]
 
 
-async def test_a_forgotten_thread_is_told_its_history_again() -> None:
+async def test_a_forgotten_thread_gets_its_history_again() -> None:
     target = Remembering()
     agent = agent_of(target)
     await said(agent, a_turn(history=HISTORY))
-    await agent.forget("c")
-    await agent.forget("unknown")
+    await agent.delete_thread("c")
+    await agent.delete_thread("unknown")
     await said(agent, a_turn(history=HISTORY))
     assert target.seeds == [["lc:one", "lc:two"], ["lc:one", "lc:two"]]
 
@@ -295,7 +295,7 @@ class CarefulThread:
 
 
 @pytest.mark.parametrize("target", [Careful(), CarefulThread()])
-async def test_a_question_ends_the_turn_and_nothing_behind_it_runs(target: Careful | CarefulThread) -> None:
+async def test_a_question_ends_the_turn_and_nothing_after_it_runs(target: Careful | CarefulThread) -> None:
     agent = agent_of(target)
     started, asked = await said(agent, a_turn())
     assert started == Started()
@@ -312,7 +312,7 @@ async def test_an_answer_without_text_is_its_data() -> None:
 
 @pytest.mark.parametrize("data", [{"answers": {"q1": {"ok": True}}}, {"ok": True}])
 async def test_an_answer_may_bear_its_questions_id(data: object) -> None:
-    """Field report 55; that the id is one that was asked is the run service's to check."""
+    """The run service checks that the id is one that was asked."""
     turn = msgspec.structs.replace(
         a_turn("yes", answers=True),
         message=Message(message_id="m", role=Role.USER, parts=(Text.of("yes"), Data(data=data))),
@@ -323,7 +323,6 @@ async def test_an_answer_may_bear_its_questions_id(data: object) -> None:
 
 
 async def test_a_file_that_an_agent_cannot_see_does_not_vanish() -> None:
-    """Field report 59."""
     parts = (Text.of("look"), Raw(data=b"x", media_type="image/png"))
     turn = msgspec.structs.replace(a_turn("look"), message=Message(message_id="m", role=Role.USER, parts=parts))
     with pytest.raises(AgentError, match="no files"):
@@ -345,7 +344,7 @@ async def test_a_question_may_be_returned() -> None:
 async def test_a_pause_that_was_abandoned_leaves_the_next_turn_a_plain_call() -> None:
     agent = agent_of(Careful())
     asked = await said(agent, a_turn())
-    await agent.abandon("c")
+    await agent.close_turn("c")
     assert await said(agent, a_turn()) == asked
 
 
@@ -375,7 +374,7 @@ async def test_an_authors_own_error_keeps_its_text() -> None:
         await said(agent_of(fail), a_turn())
 
 
-async def test_a_value_that_cannot_be_told_fails_the_turn() -> None:
+async def test_a_value_that_cannot_be_sent_fails_the_turn() -> None:
     with pytest.raises(AgentError, match="neither text nor JSON"):
         await said(agent_of(lambda prompt: object()), a_turn())
 

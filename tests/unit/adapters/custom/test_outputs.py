@@ -10,8 +10,7 @@ from functools import partial, wraps
 
 import pytest
 
-from llamon_agent.adapters.custom.outputs import outputs_of, runs_on_loop
-from llamon_agent.adapters.custom.results import Chunk, Output, Result
+from llamon_agent.adapters.custom.outputs import Chunk, Output, Result, outputs_of, runs_on_loop
 
 WHO: ContextVar[str] = ContextVar("who")
 
@@ -101,7 +100,7 @@ def test_plain_functions_do_not(function: Callable[[], object]) -> None:
     assert not runs_on_loop(function)
 
 
-async def test_a_plain_function_runs_elsewhere_with_the_callers_context() -> None:
+async def test_a_plain_function_runs_in_another_thread_with_the_callers_context() -> None:
     WHO.set("me")
 
     def look() -> Iterator[object]:
@@ -229,7 +228,7 @@ async def breathe() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_cancelled_turn_ends_when_its_thread_has_come_to_its_next_chunk_and_not_behind_it() -> None:
+async def test_a_cancelled_turn_ends_at_the_next_chunk_of_its_thread() -> None:
     held = Held()
     task = await begun(held)
     task.cancel()
@@ -261,7 +260,7 @@ async def test_a_generator_of_a_turn_that_was_cancelled_while_it_was_made_is_not
     assert held.thread is None
 
 
-async def test_a_second_cancel_leaves_the_thread_behind() -> None:
+async def test_a_second_cancel_does_not_wait_for_the_thread() -> None:
     held = Held()
     task = await begun(held)
     for _ in range(2):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -29,7 +29,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt, Progress, Started
 from llamon_agent.domain.message import Data, Message, Part, Role, Text, texts
-from llamon_agent.runs.ports import Turn
+from llamon_agent.runs.ports.agent import Turn
 
 Replies = Sequence[AIMessage | str | Exception]
 

@@ -1,4 +1,4 @@
-"""The agent against real graphs: what a caller hears, and what stays in the thread. Field reports by number."""
+"""The agent against real graphs: what a caller gets, and what stays in the thread."""
 
 import asyncio
 import operator
@@ -43,13 +43,13 @@ from tests.unit.adapters.langgraph.scripted import (
 from typing_extensions import TypedDict
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.langgraph.checkpoints import open_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Started
 from llamon_agent.domain.message import Message, Raw, Role, Text
-from llamon_agent.runs.ports import Agent
+from llamon_agent.runs.ports.agent import Agent
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -76,7 +76,7 @@ def test_it_is_an_agent() -> None:
     assert isinstance(agent, LangGraphAgent)
 
 
-# -- streaming: reports 58, 59
+# -- streaming
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def approval_graph(saver: Saver, done: list[str], value: Any = "sure?") -> Graph
     return node_graph(node, saver)
 
 
-async def test_2_a_plain_message_to_a_paused_thread_restarts_nothing(saver: Saver) -> None:
+async def test_a_plain_message_to_a_paused_thread_restarts_nothing(saver: Saver) -> None:
     done: list[str] = []
     graph = approval_graph(saver, done)
     agent = agent_of(graph)
@@ -435,7 +435,7 @@ async def test_2_a_plain_message_to_a_paused_thread_restarts_nothing(saver: Save
     assert whole(await events_of(agent, turn("yes", answers=True))) == "got 'yes'"
 
 
-async def test_9_an_answer_where_nothing_waits_is_an_error_and_reaches_no_model(saver: Saver) -> None:
+async def test_an_answer_where_nothing_waits_is_an_error_and_reaches_no_model(saver: Saver) -> None:
     done: list[str] = []
     graph = approval_graph(saver, done)
     agent = agent_of(graph)
@@ -451,7 +451,7 @@ async def test_9_an_answer_where_nothing_waits_is_an_error_and_reaches_no_model(
     assert done == ["'yes'"]
 
 
-async def test_10_an_answer_is_never_used_for_the_next_question(tmp_path: Path) -> None:
+async def test_an_answer_is_never_used_for_the_next_question(tmp_path: Path) -> None:
     done: list[str] = []
 
     async def node(state: MessagesState) -> dict[str, Any]:
@@ -473,7 +473,7 @@ async def test_10_an_answer_is_never_used_for_the_next_question(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("value", [False, "", 0, [], {}, {"a": 1}, True, "text"])
-async def test_59_any_json_value_but_null_is_an_answer(value: Any) -> None:
+async def test_any_json_value_but_null_is_an_answer(value: Any) -> None:
     done: list[str] = []
     agent = agent_of(approval_graph(InMemorySaver(), done))
     await events_of(agent, turn("go"))
@@ -489,7 +489,7 @@ async def test_null_asks_again() -> None:
 
 
 @pytest.mark.parametrize("compiling", [{"interrupt_before": ["tools"]}, {"interrupt_after": ["answer"]}])
-async def test_12_a_static_breakpoint_pauses_and_is_passed_or_ended(saver: Saver, compiling: Any) -> None:
+async def test_a_static_breakpoint_pauses_and_is_passed_or_ended(saver: Saver, compiling: Any) -> None:
     done: list[str] = []
 
     @tool
@@ -511,7 +511,7 @@ async def test_12_a_static_breakpoint_pauses_and_is_passed_or_ended(saver: Saver
     assert (await graph.aget_state(config_of())).next == ()
 
 
-async def test_12_a_subgraphs_interrupt_pauses(saver: Saver) -> None:
+async def test_a_subgraphs_interrupt_pauses(saver: Saver) -> None:
     done: list[str] = []
     inner = StateGraph(MessagesState)
 
@@ -536,7 +536,7 @@ async def test_a_graph_asks_for_a_sign_in_and_goes_on_when_it_is_told_of_it(save
     assert whole(await events_of(agent, turn("done", answers=True))) == "signed in: done"
 
 
-async def test_55_two_branches_ask_and_are_answered_one_by_one(saver: Saver) -> None:
+async def test_two_branches_ask_and_are_answered_one_by_one(saver: Saver) -> None:
     def branch(name: str) -> Graph:
         async def node(state: MessagesState) -> dict[str, Any]:
             return {"messages": [AIMessage(f"{name}={interrupt(f'{name}?')}")]}
@@ -663,8 +663,8 @@ async def test_abandoning_drops_the_pause_only(saver: Saver) -> None:
     graph = approval_graph(saver, done)
     agent = agent_of(graph)
     pause = asked(await events_of(agent, turn("go")))
-    await agent.abandon("thread")
-    await agent.abandon("unused")
+    await agent.close_turn("thread")
+    await agent.close_turn("unused")
     with pytest.raises(AgentError, match="Nothing waits"):
         await events_of(agent, turn("yes", answers=True))
     next_pause = asked(await events_of(agent, turn("again", task="2")))
@@ -676,8 +676,8 @@ async def test_a_forgotten_thread_is_new_and_the_others_stay(saver: Saver) -> No
     graph = chat_graph(plain("ok"), saver)
     agent = agent_of(graph)
     await events_of(agent, turn("hi"))
-    await agent.forget("thread")
-    await agent.forget("unused")
+    await agent.delete_thread("thread")
+    await agent.delete_thread("unused")
     assert (await graph.aget_state(config_of())).values == {}
     assert [found async for found in saver.alist(None)] == []
 
@@ -689,7 +689,7 @@ async def test_a_checkpointer_that_cannot_delete_keeps_its_threads() -> None:
 
     graph = chat_graph(plain("ok"), Keeps())
     await events_of(agent_of(graph), turn("hi"))
-    await agent_of(graph).forget("thread")
+    await agent_of(graph).delete_thread("thread")
     assert (await graph.aget_state(config_of())).values != {}
 
 
@@ -699,11 +699,11 @@ async def test_a_checkpointer_that_fails_to_delete_is_the_agents_failure() -> No
             raise OSError("secret")
 
     with pytest.raises(AgentError):
-        await agent_of(chat_graph(plain("ok"), Fails())).forget("thread")
+        await agent_of(chat_graph(plain("ok"), Fails())).delete_thread("thread")
 
 
 async def test_a_graph_without_memory_has_nothing_to_forget() -> None:
-    await agent_of(chat_graph(plain("ok"), None)).forget("thread")
+    await agent_of(chat_graph(plain("ok"), None)).delete_thread("thread")
 
 
 async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> None:
@@ -711,11 +711,11 @@ async def test_abandoning_a_thread_without_a_pause_leaves_it(saver: Saver) -> No
     agent = agent_of(graph)
     await events_of(agent, turn("hi"))
     before = (await graph.aget_state(config_of())).config
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert (await graph.aget_state(config_of())).config == before
 
 
-async def test_closing_behind_the_question_leaves_the_pause(saver: Saver) -> None:
+async def test_closing_after_the_question_leaves_the_pause(saver: Saver) -> None:
     done: list[str] = []
     agent = agent_of(approval_graph(saver, done))
     async with aclosing(agent.run(turn("go"))) as events:
@@ -723,7 +723,7 @@ async def test_closing_behind_the_question_leaves_the_pause(saver: Saver) -> Non
     assert whole(await events_of(agent, turn("yes", answers=True))) == "got 'yes'"
 
 
-# -- cancel and repair: reports 6, 28, 54
+# -- cancel and repair
 
 
 class Slow:
@@ -753,7 +753,7 @@ class Slow:
 
 @pytest.mark.parametrize("kind", ["tool node", "create_agent", "subgraph"])
 @pytest.mark.parametrize("how", ["cancel", "close"])
-async def test_6_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver: Saver, kind: str, how: str) -> None:
+async def test_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver: Saver, kind: str, how: str) -> None:
     slow = Slow()
     model = plain(calling("work"), "ok")
     graph: Graph = tool_graph(model, [slow.tool()], None if kind == "subgraph" else saver)
@@ -774,7 +774,7 @@ async def test_6_a_cancelled_tool_stops_and_leaves_a_history_that_goes_on(saver:
             await until(events, Progress)
             await slow.begun.wait()
     assert slow.stopped.is_set()
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     slow.go_on.set()
     snapshot = await graph.aget_state(config_of())
     assert (snapshot.next, snapshot.interrupts) == ((), ())
@@ -801,7 +801,7 @@ async def test_an_answer_that_is_cancelled_while_it_resumes_leaves_no_pause(save
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     assert (await graph.aget_state(config_of())).interrupts == ()
 
 
@@ -831,12 +831,12 @@ async def test_a_sync_tool_is_waited_for_when_its_run_is_stopped_and_its_result_
         with pytest.raises(asyncio.CancelledError):
             await running
     assert ended.is_set()
-    await agent.abandon("thread")
+    await agent.close_turn("thread")
     results = [message for message in await messages_of(graph) if isinstance(message, ToolMessage)]
     assert [result.status for result in results] == ["error"]
 
 
-async def test_28_a_thread_that_a_lost_process_left_is_put_right_before_the_next_turn(saver: Saver) -> None:
+async def test_a_thread_that_a_lost_process_left_is_repaired_before_the_next_turn(saver: Saver) -> None:
     slow = Slow()
     model = plain(calling("work"), "ok")
     graph = tool_graph(model, [slow.tool()], saver)
@@ -850,7 +850,7 @@ async def test_28_a_thread_that_a_lost_process_left_is_put_right_before_the_next
     assert [message.type for message in model.asked[-1]] == ["human", "ai", "tool", "human"]
 
 
-async def test_28_a_poisoned_history_is_mended_before_the_next_turn(saver: Saver) -> None:
+async def test_a_history_without_a_result_is_completed_before_the_next_turn(saver: Saver) -> None:
     model = plain("ok")
     graph = chat_graph(model, saver)
     await graph.aupdate_state(config_of(), {"messages": [HumanMessage("a"), calling("x"), HumanMessage("b")]}, "answer")
@@ -868,7 +868,7 @@ async def test_a_failed_run_leaves_a_clean_thread(saver: Saver) -> None:
     assert whole(await events_of(agent, turn("again", task="2"))) == "ok"
 
 
-async def test_a_branch_that_fails_beside_a_question_takes_the_question_with_it(saver: Saver) -> None:
+async def test_a_branch_that_fails_next_to_a_question_takes_the_question_with_it(saver: Saver) -> None:
     async def fails(state: MessagesState) -> dict[str, Any]:
         raise RuntimeError("down")
 
@@ -889,7 +889,7 @@ async def test_a_branch_that_fails_beside_a_question_takes_the_question_with_it(
 # -- failures
 
 
-async def test_an_error_tells_nothing_of_itself(saver: Saver) -> None:
+async def test_an_errors_own_text_never_reaches_the_caller(saver: Saver) -> None:
     agent = agent_of(chat_graph(plain(RuntimeError("secret key")), saver))
     with pytest.raises(AgentError) as raised:
         await events_of(agent, turn("hi"))
@@ -897,7 +897,7 @@ async def test_an_error_tells_nothing_of_itself(saver: Saver) -> None:
     assert isinstance(raised.value.__cause__, RuntimeError)
 
 
-async def test_an_error_that_was_written_for_the_caller_is_told_as_it_is(saver: Saver) -> None:
+async def test_an_error_that_was_written_for_the_caller_reaches_the_caller(saver: Saver) -> None:
     with pytest.raises(AgentError, match="Out of paper"):
         await events_of(agent_of(chat_graph(plain(AgentError("Out of paper.")), saver)), turn("hi"))
 
@@ -928,7 +928,7 @@ async def test_a_checkpointer_that_is_away_fails_the_run() -> None:
         await events_of(agent, turn("hi"))
     assert "secret" not in raised.value.public
     with pytest.raises(AgentError):
-        await agent.abandon("thread")
+        await agent.close_turn("thread")
 
 
 async def test_a_checkpointer_that_goes_away_at_the_end_never_gives_an_empty_success(
@@ -1003,7 +1003,7 @@ async def test_invoke_gives_the_whole_answer_and_seeds_once(saver: Saver) -> Non
     assert [message.content for message in model.asked[-1]] == ["q", "a", "hi", "one two", "hi"]
 
 
-async def test_28_a_foreign_history_is_made_valid_before_it_is_seeded() -> None:
+async def test_a_foreign_history_is_made_valid_before_it_is_seeded() -> None:
     model = plain("ok")
     past = [ToolMessage("lost", tool_call_id="x"), HumanMessage("q"), calling("a"), AIMessage("a"), AIMessage("b")]
     assert await agent_of(chat_graph(model)).invoke("hi", thread_id="t", prefill_messages=past) == "ok"
@@ -1015,7 +1015,7 @@ async def test_stream_gives_the_pieces() -> None:
     assert [piece async for piece in agent.stream("hi", thread_id="t")] == ["one ", "two"]
 
 
-async def test_stream_begins_anew_behind_an_empty_line() -> None:
+async def test_stream_begins_anew_after_an_empty_line() -> None:
     model = streaming(calling("delete_file", text="Let me see.", name="a"), "Done.")
     agent = agent_of(tool_graph(model, [delete_file]))
     assert "".join([piece async for piece in agent.stream("hi", thread_id="t")]) == "Let me see.\n\nDone."

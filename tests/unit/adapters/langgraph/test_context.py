@@ -109,7 +109,7 @@ async def test_a_run_has_a_dict_of_its_own() -> None:
     assert [await agent.invoke("hi", thread_id="1") for _ in range(2)] == ["1", "1"]
 
 
-async def test_a_thread_is_put_right_though_its_first_edge_reads_the_context(saver: Saver) -> None:
+async def test_a_thread_is_repaired_though_its_first_edge_reads_the_context(saver: Saver) -> None:
     def route(_state: MessagesState, runtime: Runtime[Plain]) -> str:
         return {"small": "node"}[runtime.context.model]
 
@@ -118,7 +118,7 @@ async def test_a_thread_is_put_right_though_its_first_edge_reads_the_context(sav
     builder.add_conditional_edges(START, route, ["node"])
     graph = builder.compile(checkpointer=saver)
     await events_of(agent_of(graph), turn("hi"))
-    await agent_of(graph).abandon("thread")
+    await agent_of(graph).close_turn("thread")
     snapshot = await graph.aget_state(config_of())
     assert isinstance(snapshot.values["messages"][-1], ToolMessage)
     assert "runtime" not in str(snapshot.metadata)
@@ -206,7 +206,7 @@ def test_a_setting_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("schema", [KeysWant, SomeKeysWanted])
-def test_a_dict_that_lacks_keys_is_told_once_and_served(schema: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dict_that_lacks_keys_gives_one_warning_and_is_served(schema: Any, caplog: pytest.LogCaptureFixture) -> None:
     graph = graph_of(schema)
     check_context(graph, "a:b")
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -217,7 +217,7 @@ def test_a_dict_that_lacks_keys_is_told_once_and_served(schema: Any, caplog: pyt
 
 
 @pytest.mark.parametrize("schema", [Plain, Model, Keys, None, dict, object, Plain | Model])
-def test_what_can_be_made_is_not_told(schema: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_context_that_can_be_made_gives_no_warning(schema: Any, caplog: pytest.LogCaptureFixture) -> None:
     check_context(graph_of(schema), "a:b")
     assert caplog.messages == []
 
@@ -256,9 +256,9 @@ async def test_a_graph_with_a_config_schema_is_served_as_before(schema: Any) -> 
     assert whole(await events_of(agent_of(graph), turn("hi"))) == "none"
 
 
-def test_a_config_schema_that_cannot_be_made_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_config_schema_that_cannot_be_made_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     graph = old_graph(Wants, reads_config)
     check_context(graph, "a:b")
-    assert caplog.messages == ["The target 'a:b': its context Wants has no usable value for 'prompt'; it is given none"]
+    assert caplog.messages == ["The target 'a:b': its context Wants has no usable value for 'prompt'; it gets none"]
     assert context_for(graph) is None
     assert runtime_for(graph, None).context is None

@@ -1,4 +1,8 @@
-from typing import Any
+"""How a message goes into a graph's state, and the answer comes out of it."""
+
+import logging
+import operator
+from typing import Annotated, Any
 
 import msgspec
 import pytest
@@ -8,10 +12,19 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
 from typing_extensions import TypedDict
 
-from llamon_agent.adapters.langgraph.state import Outcome, StateMapping, check_state, human, outcome_of_run, state_in
+from llamon_agent.adapters.langgraph.state import (
+    GraphResult,
+    StateMapping,
+    check_memory,
+    check_state,
+    content_of,
+    files_in,
+    result_of_run,
+    state_in,
+)
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError, ConfigError
-from llamon_agent.domain.message import Raw, Url
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 
 
 class Question(TypedDict):
@@ -36,7 +49,7 @@ def question_graph() -> Graph:
     return builder.compile()
 
 
-def test_graphs_that_can_be_talked_to_pass_and_no_others() -> None:
+def test_graphs_that_take_a_prompt_and_give_an_answer_pass() -> None:
     for graph, mapping, other in [(chat_graph(plain()), MESSAGES, QA), (question_graph(), QA, MESSAGES)]:
         check_state(graph, mapping, "t")
         with pytest.raises(ConfigError):
@@ -53,7 +66,7 @@ def test_graphs_that_can_be_talked_to_pass_and_no_others() -> None:
         (StateMapping(input_key="question", output_key="nope"), "output_key is 'nope'"),
     ],
 )
-def test_a_graph_that_could_not_be_talked_to_is_refused_at_start(mapping: StateMapping, told: str) -> None:
+def test_a_graph_that_takes_no_prompt_or_gives_no_answer_is_refused_at_start(mapping: StateMapping, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as raised:
         check_state(question_graph(), mapping, "pkg:graph")
     assert raised.value.public.startswith("The target 'pkg:graph': ")
@@ -98,7 +111,7 @@ def test_the_prompt_goes_where_the_mapping_says() -> None:
     ],
 )
 def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer: str | None) -> None:
-    assert outcome_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == Outcome(text=answer)
+    assert result_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == GraphResult(text=answer)
 
 
 @pytest.mark.parametrize(
@@ -113,35 +126,30 @@ def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer
     ],
 )
 def test_a_mapped_answer_is_text_or_json(after: Any, answer: str | None) -> None:
-    assert outcome_of_run(QA, {}, after) == Outcome(text=answer)
-
-
-def test_the_current_message_never_takes_an_id_that_the_thread_has() -> None:
-    thread = [HumanMessage("a", id="m"), HumanMessage("b", id="m:2")]
-    assert [human("c", wanted, thread).id for wanted in ("m", "n")] == ["m:3", "n"]
+    assert result_of_run(QA, {}, after) == GraphResult(text=answer)
 
 
 IMAGE: Any = [{"type": "text", "text": "here"}, {"type": "image", "base64": "AA==", "mime_type": "image/png"}]
 PNG = Raw(data=b"\x00", media_type="image/png")
 
 
-def test_files_in_the_answer_are_beside_its_text() -> None:
+def test_files_in_the_answer_come_besides_its_text() -> None:
     after = {"messages": [AIMessage(IMAGE, id="a"), HumanMessage(IMAGE), AIMessage([*IMAGE, LINK], id="b")]}
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text="here", files=(PNG, Url(url="https://x")))
-    assert outcome_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == Outcome(text="here", files=(PNG,))
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text="here", files=(PNG, Url(url="https://x")))
+    assert result_of_run(QA, {}, {"answer": AIMessage(IMAGE)}) == GraphResult(text="here", files=(PNG,))
 
 
 LINK: Any = {"type": "file", "url": "https://x"}
 
 
-def test_what_a_tool_keeps_beside_its_result_is_never_told() -> None:
+def test_a_tools_own_artifact_never_reaches_the_caller() -> None:
     direct = ToolMessage("direct", tool_call_id="call-a", artifact={"secret": 1})
-    assert outcome_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == Outcome(text="direct")
+    assert result_of_run(MESSAGES, {}, {"messages": [calling("a"), direct]}) == GraphResult(text="direct")
 
 
 def test_a_structured_response_is_data() -> None:
     after = {"messages": [AIMessage('{"n":[1]}')], "structured_response": {"n": (1,)}}
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":[1]}', data={"n": [1]})
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text='{"n":[1]}', data={"n": [1]})
 
 
 def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
@@ -149,16 +157,152 @@ def test_a_structured_response_made_by_a_tool_call_is_also_the_text() -> None:
         "messages": [calling("a"), ToolMessage("Returning", tool_call_id="call-a")],
         "structured_response": {"n": 1},
     }
-    assert outcome_of_run(MESSAGES, {}, after) == Outcome(text='{"n":1}', data={"n": 1})
+    assert result_of_run(MESSAGES, {}, after) == GraphResult(text='{"n":1}', data={"n": 1})
 
 
 @pytest.mark.parametrize(("again", "data"), [(True, {"n": 1}), (False, msgspec.UNSET)])
-def test_a_structured_response_of_an_earlier_turn_is_told_again_only_if_made_again(again: bool, data: object) -> None:
+def test_a_structured_response_of_an_earlier_turn_counts_again_only_if_made_again(again: bool, data: object) -> None:
     old = {"n": 1}
     after = {"structured_response": dict(old) if again else old}
-    assert outcome_of_run(MESSAGES, {"structured_response": old}, after).data == data
+    assert result_of_run(MESSAGES, {"structured_response": old}, after).data == data
 
 
 def test_a_graph_that_takes_text_is_given_no_files() -> None:
     with pytest.raises(AgentError, match="text and data only"):
         state_in(QA, [HumanMessage(IMAGE)])
+
+
+class Plus(TypedDict):
+    messages: Annotated[list[Any], operator.add]
+
+
+def plus_graph() -> Any:
+    builder = StateGraph(Plus)
+    builder.add_node("node", lambda state: {"messages": []})
+    builder.add_edge(START, "node")
+    return builder.compile()
+
+
+def test_a_window_needs_messages_that_can_be_removed() -> None:
+    check_memory(plus_graph(), None, "t")
+    check_memory(chat_graph(plain()), 4, "t")
+    with pytest.raises(ConfigError, match="add_messages"):
+        check_memory(plus_graph(), 4, "t")
+    with pytest.raises(ConfigError, match="at least 1"):
+        check_memory(chat_graph(plain()), 0, "t")
+
+
+def content(*parts: Part, prompt: str = "") -> Any:
+    return content_of(Message(message_id="m", role=Role.USER, parts=parts), prompt)
+
+
+def test_text_alone_is_the_prompt() -> None:
+    assert content(Text.of("a"), Text.of("b"), prompt="a\nb") == "a\nb"
+
+
+def test_data_is_json_text_and_stays_a_string() -> None:
+    assert content(Text.of("see"), Data(data={"n": [1]}), prompt="see") == 'see\n{"n":[1]}'
+    assert content(Data(data=None)) == "null"
+
+
+@pytest.mark.parametrize(
+    ("part", "block"),
+    [
+        (Raw(data=b"\x00", media_type="image/png"), {"type": "image", "base64": "AA==", "mime_type": "image/png"}),
+        (
+            Url(url="http://x/a.wav", media_type="audio/wav"),
+            {"type": "audio", "url": "http://x/a.wav", "mime_type": "audio/wav"},
+        ),
+        (
+            Raw(data=b"x", media_type="application/pdf", filename="a.pdf"),
+            {"type": "file", "base64": "eA==", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}},
+        ),
+        (Url(url="http://x/y"), {"type": "file", "url": "http://x/y", "mime_type": "application/octet-stream"}),
+        (Url(url="http://x/y", media_type="text/csv"), {"type": "file", "url": "http://x/y", "mime_type": "text/csv"}),
+        (
+            Raw(data=b"x", media_type="Application/PDF; version=1"),
+            {"type": "file", "base64": "eA==", "mime_type": "application/pdf", "extras": {"filename": "file.pdf"}},
+        ),
+        (
+            Raw(data=b"\xff\xfe", media_type="text/csv"),
+            {"type": "file", "base64": "//4=", "mime_type": "text/csv", "extras": {"filename": "file.csv"}},
+        ),
+    ],
+)
+def test_a_file_is_a_block_next_to_the_text(part: Part, block: Any) -> None:
+    assert content(Text.of("see"), part, prompt="see") == [{"type": "text", "text": "see"}, block]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (Raw(data=b"n\n1", media_type="text/csv"), "n\n1"),
+        (Raw(data=b"n\n1", media_type="text/csv; charset=utf-8", filename="n.csv"), "n.csv:\nn\n1"),
+        (Raw(data=b'{"n":1}', media_type="application/json"), '{"n":1}'),
+        (Raw(data=b"<a/>", media_type="image/svg+xml"), "<a/>"),
+        (Raw(data="\ufeffgrün".encode(), media_type="text/plain"), "grün"),
+    ],
+)
+def test_a_file_of_text_is_text_that_every_model_reads(file: Part, text: str) -> None:
+    assert content(Text.of("see"), file, prompt="see") == f"see\n{text}"
+
+
+def test_files_and_text_stay_in_the_order_of_the_parts() -> None:
+    image = Raw(data=b"\x00", media_type="image/png")
+    blocks = content(image, Raw(data=b"a", media_type="text/plain"), Data(data=1), Text.of("b"), prompt="b")
+    assert [block["type"] for block in blocks] == ["image", "text", "text", "text"]
+    assert [block.get("text") for block in blocks[1:]] == ["a", "1", "b"]
+
+
+# Towards the caller.
+
+PNG_URL = "data:image/png;base64,AP8="
+
+
+@pytest.mark.parametrize(
+    ("block", "file"),
+    [
+        ({"type": "image", "base64": "AP8=", "mime_type": "image/png"}, Raw(data=b"\0\xff", media_type="image/png")),
+        ({"type": "image", "base64": "AP\n8=", "mime_type": "image/png"}, Raw(data=b"\0\xff", media_type="image/png")),
+        (
+            {"type": "file", "base64": "AP8=", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}},
+            Raw(data=b"\0\xff", media_type="application/pdf", filename="a.pdf"),
+        ),
+        (
+            {"type": "audio", "url": "https://x/a", "mime_type": "audio/wav"},
+            Url(url="https://x/a", media_type="audio/wav"),
+        ),
+        ({"type": "video", "url": "https://x/a", "mime_type": 7}, Url(url="https://x/a")),
+        (
+            {"type": "text-plain", "text": "abc", "title": "a.txt"},
+            Raw(data=b"abc", media_type="text/plain", filename="a.txt"),
+        ),
+        ({"type": "image_url", "image_url": {"url": PNG_URL}}, Raw(data=b"\0\xff", media_type="image/png")),
+    ],
+)
+def test_a_file_in_a_message_is_found(block: Any, file: Part) -> None:
+    assert files_in(AIMessage([{"type": "text", "text": "here"}, block])) == [file]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "only text",
+        [{"type": "thinking", "thinking": "hm", "base64": "AP8="}],
+        [{"type": "reasoning", "reasoning": "hm", "extras": {"base64": "AP8="}}],
+        [{"type": "tool_use", "id": "1", "name": "draw", "input": {"base64": "AP8="}}],
+    ],
+)
+def test_what_is_no_file_stays_inside(said: Any) -> None:
+    assert files_in(AIMessage(said)) == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [{"type": "file", "file_id": "secret-1"}, {"type": "image", "base64": "%%%%", "mime_type": "image/png"}],
+)
+def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(block: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert files_in(AIMessage([block])) == []
+    assert "cannot be read here" in caplog.text
+    assert "secret-1" not in caplog.text

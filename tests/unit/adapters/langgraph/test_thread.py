@@ -22,7 +22,8 @@ from tests.unit.adapters.langgraph.scripted import (
     tool_graph,
 )
 
-from llamon_agent.adapters.langgraph.thread import Graph, Thread, messages_in, said_in, subgraphs_of, thread_config
+from llamon_agent.adapters.langgraph.messages import messages_in, readable_messages
+from llamon_agent.adapters.langgraph.thread import Graph, Thread, subgraphs_of, thread_config
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -272,9 +273,9 @@ def test_subgraphs_are_found_by_their_nodes_name() -> None:
 
 def test_messages_are_read_in_every_form_and_what_is_none_is_passed_over() -> None:
     kept = [AIMessage("a", id="x"), {"role": "user", "content": "b"}, ("ai", "c"), 7, {"rows": 3}, ("what", "d"), "e"]
-    assert [(message.id, message.content) for message in said_in({"messages": kept})] == [
+    assert [(message.id, message.content) for message in readable_messages({"messages": kept})] == [
         ("x", "a"),
         ("1", "b"),
         ("2", "c"),
     ]
-    assert said_in({"messages": "text"}) == said_in(None) == []
+    assert readable_messages({"messages": "text"}) == readable_messages(None) == []

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from tests.unit.adapters.langgraph.scripted import (
     Plain,
     agent_of,
@@ -25,7 +26,7 @@ from tests.unit.adapters.langgraph.scripted import (
 from typing_extensions import override
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
-from llamon_agent.adapters.model.calls import MAX_RETRY_AFTER_S, CarefulCalls, blotted, wait_before_s
+from llamon_agent.adapters.model.calls import MAX_RETRY_AFTER_S, CallLimit, CarefulCalls, redacted, wait_before_s
 from llamon_agent.adapters.model.endings import CUT_OFF, NO_CALL
 from llamon_agent.adapters.model.failures import BROKE_OFF, BUSY, REFUSED, UNREACHABLE, Failure
 from llamon_agent.domain.errors import AgentError
@@ -67,11 +68,11 @@ class Waits:
 
 
 def served(model: Plain, waits: Waits, *, tools: Sequence[Any] = (), **options: Any) -> LangGraphAgent:
-    given = {"max_retries": 2, "always_tells": False, **options}
+    given = {"max_retries": 2, "gives_reason": False, **options}
     return agent_of(create_agent(model, list(tools), middleware=[CarefulCalls(wait=waits, **given)]))
 
 
-async def test_a_call_is_tried_again_and_the_caller_hears_of_it() -> None:
+async def test_a_call_is_retried_and_the_caller_gets_a_note() -> None:
     model, waits = plain(Refused(429), Refused(503), "at last"), Waits()
     events = await events_of(served(model, waits), turn("hi"))
     assert (spoken(events), whole(events)) == ("at last", "at last")
@@ -109,7 +110,7 @@ async def test_nothing_is_tried_again_once_a_piece_has_come() -> None:
 async def test_an_answer_that_is_not_whole_fails_and_is_not_tried_again() -> None:
     model, waits = streaming("half an answer"), Waits()
     with pytest.raises(AgentError, match=CUT_OFF):
-        await events_of(served(model, waits, always_tells=True), turn("hi"))
+        await events_of(served(model, waits, gives_reason=True), turn("hi"))
     assert waits.waited == []
 
 
@@ -200,11 +201,30 @@ async def test_what_a_tool_raises_is_not_blamed_on_the_provider() -> None:
         (Failure(REFUSED), 0, 0.0, None),
     ],
 )
-def test_a_wait_grows_is_bounded_and_does_as_the_provider_says(
+def test_a_wait_grows_is_bounded_and_follows_the_provider(
     failure: Failure, attempt: int, draw: float, wait_s: float | None
 ) -> None:
     assert wait_before_s(failure, attempt, draw) == wait_s
 
 
-def test_secrets_are_blotted_out() -> None:
-    assert blotted("key abc and xyz", ("abc", "xyz")) == "key *** and ***"
+def test_secrets_are_redacted() -> None:
+    assert redacted("key abc and xyz", ("abc", "xyz")) == "key *** and ***"
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def a_call(number: int) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": str(number), "type": "tool_call"}])
+
+
+async def test_a_run_may_call_its_model_so_often_and_each_run_anew() -> None:
+    model = plain(a_call(1), "first", a_call(2), a_call(3), "never")
+    agent = agent_of(create_agent(model, [look], middleware=[CallLimit(2)], checkpointer=InMemorySaver()))
+    assert whole(await events_of(agent, turn("one"))) == "first"
+    with pytest.raises(AgentError, match="called 2 times"):
+        await events_of(agent, turn("two"))
+    assert len(model.asked) == 4

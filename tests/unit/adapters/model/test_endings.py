@@ -11,15 +11,15 @@ from llamon_agent.adapters.model.endings import (
     REFUSAL,
     TOO_MUCH,
     WITHHELD,
-    always_tells,
     flaw_of,
+    gives_reason,
     is_empty,
     is_json,
 )
 
 
 def flaw(metadata: dict[str, Any]) -> str | None:
-    return flaw_of(AIMessage("half", response_metadata=metadata), always_tells=True)
+    return flaw_of(AIMessage("half", response_metadata=metadata), gives_reason=True)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def flaw(metadata: dict[str, Any]) -> str | None:
         {"status": "completed"},
     ],
 )
-def test_an_answer_whose_provider_says_that_it_was_done_is_whole(metadata: dict[str, Any]) -> None:
+def test_an_answer_that_its_provider_calls_done_is_whole(metadata: dict[str, Any]) -> None:
     assert flaw(metadata) is None
 
 
@@ -68,13 +68,13 @@ def test_an_answer_whose_provider_says_that_it_was_done_is_whole(metadata: dict[
         ({"stopReason": "guardrail_intervened"}, WITHHELD),
     ],
 )
-def test_a_half_answer_is_told_as_one(metadata: dict[str, Any], public: str) -> None:
+def test_a_half_answer_is_reported_as_one(metadata: dict[str, Any], public: str) -> None:
     assert flaw(metadata) == public
 
 
-def test_a_package_that_never_tells_is_given_the_benefit_of_the_doubt() -> None:
-    assert flaw_of(AIMessage("all"), always_tells=False) is None
-    assert flaw_of(AIMessage("half", response_metadata={"finish_reason": "length"}), always_tells=False) == TOO_MUCH
+def test_an_answer_of_a_package_that_gives_no_reasons_counts_as_whole() -> None:
+    assert flaw_of(AIMessage("all"), gives_reason=False) is None
+    assert flaw_of(AIMessage("half", response_metadata={"finish_reason": "length"}), gives_reason=False) == TOO_MUCH
 
 
 def test_a_call_that_cannot_be_read_is_no_answer() -> None:
@@ -83,8 +83,8 @@ def test_a_call_that_cannot_be_read_is_no_answer() -> None:
     metadata = {"finish_reason": "tool_calls"}
     alone: Any = AIMessage("", invalid_tool_calls=[bad], response_metadata=metadata)
     beside: Any = AIMessage("", invalid_tool_calls=[bad], tool_calls=[good], response_metadata=metadata)
-    assert flaw_of(alone, always_tells=True) == NO_CALL
-    assert flaw_of(beside, always_tells=True) is None
+    assert flaw_of(alone, gives_reason=True) == NO_CALL
+    assert flaw_of(beside, gives_reason=True) is None
 
 
 @pytest.mark.parametrize(("text", "whole"), [("{}", True), ("", True), ('{"a": 1}', True), ('{"a": "/ho', False)])
@@ -94,8 +94,8 @@ def test_arguments_are_whole_if_they_are_json(text: str, whole: bool) -> None:
 
 def test_openai_and_what_is_made_of_it_always_tell() -> None:
     azure = AzureChatOpenAI(azure_endpoint="http://127.0.0.1", api_version="1", api_key="k" * 8)  # type: ignore[arg-type]
-    assert always_tells(azure)
-    assert not always_tells(plain())
+    assert gives_reason(azure)
+    assert not gives_reason(plain())
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_openai_and_what_is_made_of_it_always_tell() -> None:
     ],
 )
 def test_a_refusal_is_no_answer(message: AIMessage) -> None:
-    assert flaw_of(message, always_tells=False) == REFUSAL
+    assert flaw_of(message, gives_reason=False) == REFUSAL
     message.response_metadata = {"finish_reason": "stop"}
-    assert flaw_of(message, always_tells=True) == REFUSAL
+    assert flaw_of(message, gives_reason=True) == REFUSAL
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ class APIResponseValidationError(APIError):
     """As OpenAI calls it."""
 
 
-def met(error: Exception, *, spoke: bool = False) -> Failure:
-    return failure_of(error, spoke=spoke, now_s=NOW_S)
+def met(error: Exception, *, answer_begun: bool = False) -> Failure:
+    return failure_of(error, answer_begun=answer_begun, now_s=NOW_S)
 
 
 def wrapped(cause: Exception) -> Exception:
@@ -113,7 +113,7 @@ def test_a_status_is_found_wherever_a_package_keeps_it(carrying: Any, status: in
         (NotImplementedError(), NOT_CALLED, False),
     ],
 )
-def test_an_error_without_a_status_is_told_by_its_kind(error: Exception, public: str, may_pass: bool) -> None:
+def test_an_error_without_a_status_is_reported_by_its_kind(error: Exception, public: str, may_pass: bool) -> None:
     assert met(error) == Failure(public, may_pass)
 
 
@@ -121,8 +121,8 @@ def test_an_error_without_a_status_is_told_by_its_kind(error: Exception, public:
     ("error", "public"),
     [(TransportError(), BROKE_OFF), (ReadTimeout(), BROKE_OFF), (APIError(), FAILED), (ValueError(), UNREADABLE)],
 )
-def test_once_the_model_has_spoken_nothing_is_tried_again(error: Exception, public: str) -> None:
-    assert met(error, spoke=True) == Failure(public)
+def test_once_the_answer_has_begun_nothing_is_retried(error: Exception, public: str) -> None:
+    assert met(error, answer_begun=True) == Failure(public)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_once_the_model_has_spoken_nothing_is_tried_again(error: Exception, publ
         (None, None),
     ],
 )
-def test_the_provider_says_how_long_it_wants_to_be_left_alone(value: str | None, wait_s: float | None) -> None:
+def test_the_provider_says_how_long_to_wait(value: str | None, wait_s: float | None) -> None:
     headers = {} if value is None else {"retry-after": value}
     error = APIError(status_code=429, response=SimpleNamespace(headers=headers))
     assert met(wrapped(error)) == Failure(BUSY, may_pass=True, retry_after_s=wait_s)
 
 
-def test_no_text_of_ours_repeats_what_the_provider_said() -> None:
+def test_no_text_of_ours_repeats_the_providers_words() -> None:
     assert "secret" not in met(APIError(status_code=400)).public

@@ -9,7 +9,7 @@ from langgraph.pregel import Pregel
 from pydantic import SecretStr
 
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.adapters.model.load import ModelOptions, load_model, secrets_of
+from llamon_agent.adapters.model.load import ModelOptions, load_model, load_tools, names_of, secrets_of
 from llamon_agent.domain.errors import ConfigError
 
 TOOLS = '''
@@ -42,22 +42,22 @@ def test_a_target_names_provider_and_model(target: str) -> None:
         loaded(target)
 
 
-def test_a_provider_whose_package_is_missing_is_told_with_the_package() -> None:
+def test_the_error_for_a_missing_package_names_the_package() -> None:
     with pytest.raises(ConfigError, match="needs the package 'langchain-mistralai'"):
         loaded("mistralai:m")
 
 
-def test_a_provider_that_langchain_does_not_know_is_told() -> None:
+def test_a_provider_that_langchain_does_not_know_is_named() -> None:
     with pytest.raises(ConfigError, match="LangChain knows no provider 'opanai'"):
         loaded("opanai:m")
 
 
-def test_a_missing_key_is_told_with_its_remedy() -> None:
+def test_the_error_for_a_missing_key_names_the_remedy() -> None:
     with pytest.raises(ConfigError, match="set api_key or the provider's own variable"):
         loaded()
 
 
-def test_an_option_that_the_provider_refuses_is_told_without_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_refused_option_has_none_of_the_providers_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_PROXY", "socks9://secret")
     with pytest.raises(ConfigError, match="cannot be set up") as raised:
         loaded(api_key=SecretStr("sk-0123456789"))
@@ -96,3 +96,60 @@ def test_keys_are_found_wherever_they_came_from(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
     assert secrets_of(ChatOpenAI(model="m")) == ("sk-from-the-environment",)
     assert secrets_of(ChatOpenAI(model="m", api_key=SecretStr("short"))) == ()
+
+
+SOURCE = '''
+from langchain_core.tools import tool
+
+def add(left: int, right: int) -> int:
+    """Add two numbers."""
+    return left + right
+
+@tool
+async def look(place: str) -> str:
+    """Look at a place."""
+    return place
+
+def silent(x: int) -> int:
+    return x
+
+tools = [add, look]
+pair = (add, {"type": "web_search"})
+mute = [silent]
+odd = [3]
+'''
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "llamon_tools_sample.py").write_text(SOURCE)
+    yield
+    sys.modules.pop("llamon_tools_sample", None)
+
+
+def test_functions_and_tools_become_tools() -> None:
+    tools = load_tools("./llamon_tools_sample.py:tools")
+    assert names_of(tools) == {"add", "look"}
+
+
+def test_what_a_provider_runs_itself_is_handed_on_as_it_is() -> None:
+    tools = load_tools("llamon_tools_sample:pair")
+    assert tools[1] == {"type": "web_search"}
+    assert names_of(tools) == {"add"}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("add", "are no list"),
+        ("odd", "3 is neither a function nor a LangChain tool"),
+        ("mute", "silent cannot be a tool; give it a docstring"),
+        ("absent", "no attribute 'absent'"),
+    ],
+)
+def test_what_are_no_tools_is_refused_with_its_remedy(attribute: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as raised:
+        load_tools(f"llamon_tools_sample:{attribute}")
+    assert "llamon_tools_sample" in raised.value.public

@@ -13,8 +13,8 @@ from llamon_agent.adapters.process.agent import Command, ProcessAgent
 from llamon_agent.adapters.process.commandline import read_command_line
 from llamon_agent.domain.events import AgentEvent, Delta
 from llamon_agent.domain.message import Message, Part, Role, Text
-from llamon_agent.runs.ports import Turn
-from llamon_agent.testing.clock import counting_ids
+from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.testing.scripted import counting_ids
 
 
 def a_message(text: str, role: Role = Role.USER) -> Message:

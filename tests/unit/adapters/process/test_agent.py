@@ -21,7 +21,7 @@ from tests.unit.adapters.process.commands import (
 )
 from tests.unit.adapters.process.commands import end_of as end_of_process
 
-from llamon_agent.adapters.process.agent import ProcessAgent, end_of
+from llamon_agent.adapters.process.agent import ProcessAgent, end_of, prompt_of
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     AgentEvent,
@@ -34,8 +34,8 @@ from llamon_agent.domain.events import (
     SeedOutcome,
     Started,
 )
-from llamon_agent.domain.message import Data, Role
-from llamon_agent.runs.ports import Agent, Turn
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
+from llamon_agent.runs.ports.agent import Agent, Turn
 
 HISTORY = [a_message("one"), a_message("two", Role.AGENT)]
 
@@ -56,7 +56,7 @@ async def test_what_it_writes_is_the_answer() -> None:
     assert [event async for event in agent.run(a_turn("hello\n"))] == [Started(), Delta(text="hello"), Complete()]
 
 
-async def test_pieces_are_told_as_they_come(tmp_path: Path) -> None:
+async def test_pieces_are_passed_on_as_they_come(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     events = agent_of(sh("printf one; read -r word <go; printf two"), folder=tmp_path).run(a_turn())
     async with asyncio.timeout(5):
@@ -74,7 +74,7 @@ async def test_the_prompt_can_be_an_argument() -> None:
     assert text_of(await said(agent, a_turn("- a 'list' $(id); {task_id}"))) == "-x|--|- a 'list' $(id); {task_id}|"
 
 
-async def test_it_is_told_the_ids_in_its_arguments_and_its_environment() -> None:
+async def test_it_gets_the_ids_in_its_arguments_and_its_environment() -> None:
     ids = sh('echo "$@" $LLAMON_CONTEXT_ID $LLAMON_SESSION_ID $LLAMON_TASK_ID', "{session_id}", "{thread_id}")
     assert text_of(await said(agent_of(ids))) == "session-c thread-c c session-c t"
 
@@ -114,13 +114,13 @@ async def test_a_question_ends_the_process_and_the_answer_starts_the_next() -> N
     assert await said(agent, a_turn("yes", answers=True)) == [Started(), Complete(text="done")]
 
 
-async def test_an_answer_by_data_is_told_as_json() -> None:
+async def test_an_answer_by_data_becomes_json() -> None:
     turn = a_turn("", parts=[Data(data={"ok": True})], answers=True)
     assert text_of(await said(agent_of("cat"), turn)) == '{"ok":true}'
 
 
 async def test_abandoning_a_question_leaves_nothing_to_do() -> None:
-    await agent_of("cat").abandon("c")
+    await agent_of("cat").close_turn("c")
 
 
 # --- how a run ends ---------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ async def test_a_run_that_fails_says_why(script: str, public: str) -> None:
     assert await failure(agent_of(sh(script), output="jsonl")) == public
 
 
-def test_an_unknown_signal_is_told_by_number() -> None:
+def test_an_unknown_signal_is_reported_by_number() -> None:
     with pytest.raises(AgentError) as caught:
         end_of(None, -99)
     assert caught.value.public == "The command was ended by the signal 99."
@@ -153,7 +153,7 @@ def test_the_commands_own_reason_comes_before_its_code() -> None:
     assert caught.value.public == "No such order."
 
 
-async def test_what_it_says_on_stderr_is_for_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_its_stderr_is_for_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "llamon_agent"):
         assert text_of(await said(agent_of(sh("echo seen; echo secret >&2; printf end >&2")))) == "seen"
     assert [record.getMessage() for record in caplog.records] == ["task t: stderr: secret", "task t: stderr: end"]
@@ -282,7 +282,7 @@ async def test_after_five_hundred_runs_nothing_is_left() -> None:
 # --- history ----------------------------------------------------------------------------------------------------------
 
 
-async def test_history_is_told_in_front_of_a_contexts_first_turn_only() -> None:
+async def test_history_comes_before_a_contexts_first_prompt_only() -> None:
     agent = agent_of("cat")
     first = await said(agent, a_turn("three", history=HISTORY))
     assert first[0] == Started(history=SeedOutcome(seeded=2, skipped=0, reason="cold_start"))
@@ -294,11 +294,11 @@ async def test_history_is_told_in_front_of_a_contexts_first_turn_only() -> None:
     assert text_of(other) == "User: one\nAgent: two\n\nfive"
 
 
-async def test_a_forgotten_thread_is_told_its_history_again() -> None:
+async def test_a_forgotten_thread_gets_its_history_again() -> None:
     agent = agent_of("cat")
     turn = a_turn("three", history=HISTORY)
     first = await said(agent, turn)
-    await agent.forget(turn.thread_id)
+    await agent.delete_thread(turn.thread_id)
     assert await said(agent, turn) == first
 
 
@@ -308,8 +308,35 @@ async def test_history_is_no_part_of_an_answer() -> None:
     assert text_of(events) == "yes"
 
 
-async def test_a_python_program_that_flushes_is_heard_at_once() -> None:
+async def test_the_output_of_a_python_program_that_flushes_comes_at_once() -> None:
     events = agent_of(python("import time; print('one', flush=True); time.sleep(1000)")).run(a_turn())
     async with asyncio.timeout(5):
         assert [await anext(events), await anext(events)] == [Started(), Delta(text="one")]
         await events.aclose()
+
+
+def test_without_history_the_prompt_is_all() -> None:
+    assert prompt_of(a_turn("hello\nyou"), ()) == "hello\nyou"
+
+
+def test_history_stands_in_front_in_order() -> None:
+    parts = (Text.of("a "), Data(data=1), Text.of("b"))
+    history = [a_message("hi"), a_message("hello?", Role.AGENT), Message(message_id="h", role=Role.USER, parts=parts)]
+    assert prompt_of(a_turn("go on"), history) == "User: hi\nAgent: hello?\nUser: a b\n\ngo on"
+
+
+def test_data_comes_as_json_after_the_text() -> None:
+    data = (Data(data={"ok": True}), Data(data=None))
+    assert prompt_of(a_turn("look", parts=(Text.of("look"), *data)), ()) == 'look\n{"ok":true}\nnull'
+    assert prompt_of(a_turn("", parts=data), ()) == '{"ok":true}\nnull'
+
+
+def test_an_empty_message_is_an_empty_prompt() -> None:
+    assert prompt_of(a_turn(""), ()) == ""
+
+
+@pytest.mark.parametrize("file", [Raw(data=b"x"), Url(url="file:///x")])
+def test_a_file_is_refused_rather_than_dropped(file: Part) -> None:
+    with pytest.raises(AgentError) as caught:
+        prompt_of(a_turn("look", parts=(Text.of("look"), file)), ())
+    assert caught.value.public == "This agent takes text and data, but no files."

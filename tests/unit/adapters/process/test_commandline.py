@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamon_agent.adapters.process.commandline import PLACES, check_prompt, read_command_line
+from llamon_agent.adapters.process.commandline import PLACEHOLDERS, check_prompt, read_command_line
 from llamon_agent.domain.errors import AgentError, ConfigError
 
-VALUES = dict.fromkeys(PLACES, "x")
+VALUES = dict.fromkeys(PLACEHOLDERS, "x")
 
 
 def test_words_are_split_as_a_shell_does_and_nothing_else_is() -> None:
@@ -16,7 +16,7 @@ def test_words_are_split_as_a_shell_does_and_nothing_else_is() -> None:
     assert command.words == ("two words", "$HOME", "*.py", ">", "out;", "rm", "-rf", "$(pwd)", "~")
 
 
-def test_places_are_filled_inside_their_words() -> None:
+def test_placeholders_are_filled_inside_their_words() -> None:
     command = read_command_line("agent --session={session_id} {context_id}/{task_id} {thread_id} {prompt}")
     values = {"session_id": "s", "context_id": "c", "task_id": "t", "thread_id": "th", "prompt": "do; it $(now) 'x"}
     assert command.arguments(values) == ["--session=s", "c/t", "th", "do; it $(now) 'x"]
@@ -37,19 +37,19 @@ def test_other_braces_are_the_programs_own() -> None:
     ("place", "what"),
     [("prompt", "prompt"), ("context_id", "contextId"), ("session_id", "contextId"), ("thread_id", "contextId")],
 )
-def test_what_would_be_taken_for_an_option_is_refused(place: str, what: str) -> None:
+def test_a_value_that_looks_like_an_option_is_refused(place: str, what: str) -> None:
     command = read_command_line(f"agent -p {{{place}}}")
     with pytest.raises(AgentError) as caught:
         command.arguments({**VALUES, place: "--dangerous"})
     assert caught.value.public == f"The {what} begins with '-', which this agent's command would take for an option."
 
 
-def test_an_empty_place_in_front_hides_no_option() -> None:
+def test_an_empty_placeholder_in_front_hides_no_option() -> None:
     with pytest.raises(AgentError):
         read_command_line("agent {prompt}{context_id}").arguments({**VALUES, "prompt": "", "context_id": "-x"})
 
 
-def test_behind_the_end_of_options_a_dash_is_only_a_dash() -> None:
+def test_after_the_end_of_options_a_dash_is_only_a_dash() -> None:
     command = read_command_line("agent -p -- {prompt}")
     assert command.arguments({**VALUES, "prompt": "- a list"}) == ["-p", "--", "- a list"]
 
@@ -85,11 +85,11 @@ def test_a_line_that_names_no_program_is_refused_at_the_start(line: str, hint: s
 
 
 @pytest.mark.parametrize(("line", "as_argument"), [("agent", True), ("agent {prompt}", False)])
-def test_a_prompt_without_a_place_or_a_place_without_a_prompt_is_refused(line: str, as_argument: bool) -> None:
+def test_a_prompt_without_a_placeholder_or_the_reverse_is_refused(line: str, as_argument: bool) -> None:
     with pytest.raises(ConfigError):
         check_prompt(read_command_line(line), as_argument=as_argument)
 
 
 @pytest.mark.parametrize(("line", "as_argument"), [("agent", False), ("agent -- {prompt}", True)])
-def test_a_prompt_with_a_place_is_fine(line: str, as_argument: bool) -> None:
+def test_a_prompt_with_a_placeholder_is_fine(line: str, as_argument: bool) -> None:
     check_prompt(read_command_line(line), as_argument=as_argument)

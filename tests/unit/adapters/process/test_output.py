@@ -1,4 +1,4 @@
-"""A command's stdout becomes run events, in either language."""
+"""A command's stdout becomes run events, in either format; its stderr goes to the log."""
 
 import base64
 import json
@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.process.commands import text_of
 
-from llamon_agent.adapters.process.output import MAX_LINE_BYTES, Ending, JsonLinesOutput, Output, TextOutput
+from llamon_agent.adapters.process.output import (
+    MAX_LINE_BYTES,
+    MAX_LOGGED_LINE_BYTES,
+    MAX_LOGGED_LINES,
+    Ending,
+    JsonLinesOutput,
+    Lines,
+    Output,
+    StderrLog,
+    TextOutput,
+)
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import (
     AgentEvent,
@@ -24,7 +34,7 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.message import Data, Raw
 from llamon_agent.domain.task import Artifact
-from llamon_agent.testing.clock import counting_ids
+from llamon_agent.testing.scripted import counting_ids
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -63,7 +73,7 @@ def test_what_is_no_text_is_replaced() -> None:
     assert text_of(heard(TextOutput(), b"a\xffb", b"\xed\x95")) == "a\ufffdb\ufffd"
 
 
-def test_every_key_says_its_event() -> None:
+def test_every_key_gives_its_event() -> None:
     lines = b'{"progress": "reading"}\n{"delta": "so"}\n\n{"artifact": {"name": "n", "parts": [{"data": [1]}]}}\r\n'
     assert heard(jsonl(), lines, b'{"delta": "', b'on"}') == [
         Progress(text="reading"),
@@ -194,3 +204,62 @@ def test_json_lines_come_in_any_pieces(answer: list[str], size: int) -> None:
 def test_any_bytes_are_events_or_an_agents_error(data: bytes) -> None:
     with suppress(AgentError):
         heard(jsonl(), data)
+
+
+LOGGER = "llamon_agent.adapters.process.output"
+
+
+def logged(caplog: pytest.LogCaptureFixture, *pieces: bytes) -> list[str]:
+    with caplog.at_level(logging.INFO, LOGGER):
+        log = StderrLog("t")
+        for piece in pieces:
+            log.feed(piece)
+        log.finish()
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_each_line_is_a_log_line_that_names_the_task(caplog: pytest.LogCaptureFixture) -> None:
+    assert logged(caplog, b"one\r\ntw", b"o\nthree") == [f"task t: stderr: {word}" for word in ("one", "two", "three")]
+
+
+def test_a_line_cannot_pose_as_another_or_steer_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    assert logged(caplog, "a\x1b[2Jb\rERROR\u2028 \xff한\tz\n".encode() + b"\xff") == [
+        "task t: stderr: a\ufffd[2Jb\ufffdERROR\ufffd \xff한\tz",
+        "task t: stderr: \ufffd",
+    ]
+
+
+def test_a_long_line_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+    cut, whole = logged(caplog, b"a" * (MAX_LOGGED_LINE_BYTES + 1) + b"\n" + b"b" * MAX_LOGGED_LINE_BYTES)
+    assert cut.endswith(" " + "a" * MAX_LOGGED_LINE_BYTES + "...")
+    assert whole.endswith(" " + "b" * MAX_LOGGED_LINE_BYTES)
+
+
+def test_a_flood_ends_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    lines = logged(caplog, b"again\n" * (MAX_LOGGED_LINES + 50))
+    assert len(lines) == MAX_LOGGED_LINES + 1
+    assert lines[-1] == "task t: the command writes more to stderr than is logged"
+    assert caplog.records[-1].levelno == logging.WARNING
+
+
+streams = st.lists(st.binary(max_size=12).map(lambda data: data.replace(b"x", b"\n")), max_size=8)
+
+
+def cut(pieces: list[bytes], limit_bytes: int) -> list[bytes]:
+    lines = Lines(limit_bytes)
+    return [line for piece in pieces for line in lines.feed(piece)] + lines.finish()
+
+
+@given(streams)
+def test_the_lines_do_not_depend_on_the_pieces(pieces: list[bytes]) -> None:
+    whole = b"".join(pieces)
+    assert cut(pieces, 1_000) == whole.removesuffix(b"\n").split(b"\n") if whole else cut(pieces, 1_000) == []
+
+
+@given(streams, st.integers(0, 5))
+def test_of_a_long_line_just_one_byte_too_many_is_kept(pieces: list[bytes], limit_bytes: int) -> None:
+    assert cut(pieces, limit_bytes) == [line[: limit_bytes + 1] for line in cut(pieces, 1_000)]
+
+
+def test_what_comes_after_a_long_line_is_whole_again() -> None:
+    assert cut([b"a" * 10, b"a" * 10 + b"\nbc\nd"], 3) == [b"aaaa", b"bc", b"d"]

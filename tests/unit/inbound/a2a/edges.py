@@ -1,4 +1,4 @@
-"""An edge in memory for the rim's tests: a scripted agent behind the real run service."""
+"""An edge in memory for the bindings' tests: a scripted agent behind the real run service."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -7,17 +7,15 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, Webhooks
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.presentation import Artifacts
-from llamon_agent.inbound.a2a.rpc import Answer, Nothing, Responses, answer_call
-from llamon_agent.inbound.a2a.sse import Reader
-from llamon_agent.inbound.a2a.streaming import Frames
-from llamon_agent.runs.ports import Limits, Runtime, Target
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import NoResponse, RpcResponse, RpcStream, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, Frames
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, Webhooks
+from llamon_agent.inbound.a2a.media_types import Modes
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import ScriptedAgent, Step
+from llamon_agent.testing.scripted import HandClock, ScriptedAgent, Step, counting_ids
+from llamon_agent.wire.sse import Reader
 
 AGENT = "echo"
 
@@ -58,7 +56,7 @@ async def edge(
     *scripts: Sequence[Step],
     artifacts: Artifacts = Artifacts.AUTO,
     modes: Modes = Modes(),
-    traits: Traits | None = None,
+    policy: AgentPolicy | None = None,
     webhooks: Webhooks | None = None,
     wait_s: float = 5.0,
     ping_s: float = 15.0,
@@ -67,8 +65,8 @@ async def edge(
     agent, clock = ScriptedAgent(*scripts), HandClock()
     runtimes = {AGENT: Runtime(Target(name=AGENT, adapter="scripted", target="script"), agent)}
     async with RunService(MemoryTaskStore(), runtimes, clock=clock, new_id=counting_ids(), limits=limits) as runs:
-        traits = traits or Traits(artifacts=artifacts, modes=modes)
-        endpoint = Endpoint(runs, agent=AGENT, traits=traits, wait_s=wait_s, webhooks=webhooks)
+        policy = policy or AgentPolicy(artifacts=artifacts, modes=modes)
+        endpoint = Endpoint(runs, agent=AGENT, policy=policy, wait_s=wait_s, webhooks=webhooks)
         yield Edge(agent, clock, runs, endpoint, ping_s)
 
 
@@ -89,22 +87,22 @@ def message_10(text: str = "hi", /, **more: object) -> dict[str, Any]:
     return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
 
 
-async def only_response(reply: Answer | Nothing | Responses) -> Any:
+async def only_response(reply: RpcResponse | NoResponse | RpcStream) -> Any:
     """The one response to a call, which in 0.x may be a stream's only event."""
-    if not isinstance(reply, Responses):
+    if not isinstance(reply, RpcStream):
         return response_of(reply)
     [(_, response)] = events_in(b"".join(await chunks_of(frames_of(reply))))
     return response
 
 
-def response_of(reply: Answer | Nothing | Responses) -> Any:
-    assert isinstance(reply, Answer), reply
+def response_of(reply: RpcResponse | NoResponse | RpcStream) -> Any:
+    assert isinstance(reply, RpcResponse), reply
     return json.loads(reply.body)
 
 
-def frames_of(reply: Answer | Nothing | Responses, *, ping_s: float = 15.0) -> Frames:
+def frames_of(reply: RpcResponse | NoResponse | RpcStream, *, ping_s: float = 15.0) -> Frames:
     """The stream that a call was answered with."""
-    assert isinstance(reply, Responses), reply
+    assert isinstance(reply, RpcStream), reply
     return Frames(reply.stream, reply.envelope, ping_s=ping_s)
 
 

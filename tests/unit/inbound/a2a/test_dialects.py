@@ -2,9 +2,9 @@ import pytest
 
 from llamon_agent.domain.errors import UnknownMethod, VersionNotSupported
 from llamon_agent.inbound.a2a.dialects import DIALECTS, dialect_for_fault, negotiate
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 
 @pytest.mark.parametrize("header", [None, "", " ", "0.2", "0.2.6", "0.3", "0.3.0", " 0.3 "])

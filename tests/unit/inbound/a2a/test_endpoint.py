@@ -1,8 +1,10 @@
+import asyncio
 import json
 import logging
 from typing import Any
 
 import pytest
+from tests.loop_time import pass_time
 from tests.unit.inbound.a2a.edges import (
     AGENT,
     call,
@@ -17,15 +19,14 @@ from tests.unit.inbound.a2a.edges import (
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
 from llamon_agent.domain.principal import Principal
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, Traits, _read_seq
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.rpc import Answer, Responses, answer_call
-from llamon_agent.runs.ports import Limits, RunRequest
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, _read_seq
+from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, Step
+from llamon_agent.testing.scripted import Gate, HandClock, Step, counting_ids
+from llamon_agent.wire.operations import Dialect
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
 QUESTION: list[Step] = [Interrupt(text="Sure?", questions=(Question(id="q", value="Sure?"),))]
@@ -62,8 +63,12 @@ async def test_a_blocking_send_is_answered_at_a_pause() -> None:
 
 
 async def test_a_blocking_send_waits_no_longer_than_configured() -> None:
-    async with edge([Gate()], wait_s=0.01) as it:
-        assert (await it.ask("message/send", message_03()))["status"]["state"] == "working"
+    gate = Gate()
+    async with edge([gate], wait_s=4) as it, asyncio.timeout(10):
+        asking = asyncio.create_task(it.ask("message/send", message_03()))
+        await gate.reached()
+        pass_time(4)
+        assert (await asking)["status"]["state"] == "working"
 
 
 @pytest.mark.parametrize(
@@ -155,9 +160,7 @@ async def test_a_fault_has_its_code_and_nothing_is_written(method: str, params: 
         ("no/such", None, -32601, False),
     ],
 )
-async def test_a_fault_is_told_in_the_callers_dialect(
-    method: str, version: str | None, code: int, has_data: bool
-) -> None:
+async def test_a_fault_is_in_the_callers_dialect(method: str, version: str | None, code: int, has_data: bool) -> None:
     async with edge() as it:
         error = (await it.ask(method, {}, Caller(version=version)))["error"]
     assert error["code"] == code
@@ -170,7 +173,7 @@ async def test_an_error_before_the_first_event_is_a_plain_answer_in_1_0_and_a_st
         plain = await answer_call(it.endpoint, call("SubscribeToTask", {"id": task_id}), Caller())
         assert response_of(plain)["error"]["code"] == -32004
         streamed = await answer_call(it.endpoint, call("message/stream", message_03(taskId=task_id)), Caller())
-        assert isinstance(streamed, Responses)
+        assert isinstance(streamed, RpcStream)
         assert (await only_response(streamed))["error"]["code"] == -32004
 
 
@@ -207,7 +210,7 @@ class BrokenRuns(RunService):
         (RecursionError("secret"), "Something went wrong.", logging.ERROR),
     ],
 )
-async def test_what_is_our_fault_is_logged_and_told_without_its_text(
+async def test_our_own_fault_is_logged_and_answered_without_its_text(
     error: Exception, public: str, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "llamon_agent")
@@ -229,7 +232,7 @@ async def test_the_callers_faults_are_not_logged(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask", "SubscribeToTask"])
-async def test_somebody_elses_task_looks_like_none(method: str) -> None:
+async def test_the_task_of_another_caller_looks_like_none(method: str) -> None:
     async with edge([Gate()]) as it:
         theirs = await it.ask(method, {"id": await it.begin(ANN)}, BOB)
         unknown = await it.ask(method, {"id": "nope"}, BOB)
@@ -317,7 +320,7 @@ async def test_a_subscription_stays_open_through_a_pause() -> None:
 
 
 async def test_a_reader_that_comes_back_gets_only_what_it_has_not_seen() -> None:
-    """Field report 15."""
+    """A host that was cut off reconnects with a Last-Event-ID."""
     gate = Gate()
     async with edge([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()]) as it:
         task_id = await it.begin()
@@ -356,8 +359,8 @@ def test_a_last_event_id_of_any_length_is_a_number() -> None:
 
 
 async def test_each_tenant_has_tasks_and_contexts_of_its_own() -> None:
-    tenants = Traits(tenants=frozenset({"acme", "globex"}))
-    async with edge(ANSWER, ANSWER, traits=tenants) as it:
+    tenants = AgentPolicy(tenants=frozenset({"acme", "globex"}))
+    async with edge(ANSWER, ANSWER, policy=tenants) as it:
         mine = (await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "acme"}))["task"]
         await it.ask("SendMessage", {**message_10(contextId="c"), "tenant": "globex"})
         assert (await it.ask("GetTask", {"id": mine["id"], "tenant": "globex"}))["error"]["code"] == -32001
@@ -367,12 +370,12 @@ async def test_each_tenant_has_tasks_and_contexts_of_its_own() -> None:
     assert one.thread_id != other.thread_id
 
 
-EXTENSIONS = Traits(extensions={"urn:needed": True, "urn:nice": False})
+EXTENSIONS = AgentPolicy(extensions={"urn:needed": True, "urn:nice": False})
 
 
 @pytest.mark.parametrize("named", [frozenset[str](), frozenset({"urn:nice"})])
 async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None:
-    async with edge(traits=EXTENSIONS) as it:
+    async with edge(policy=EXTENSIONS) as it:
         for method in ("SendMessage", "SendStreamingMessage"):
             error = (await it.ask(method, message_10(), Caller(extensions=named)))["error"]
             assert (error["code"], error["data"][0]["reason"]) == (-32008, "EXTENSION_SUPPORT_REQUIRED")
@@ -382,9 +385,9 @@ async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None
 
 async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> None:
     caller = Caller(extensions=frozenset({"urn:needed", "urn:other"}))
-    async with edge(ANSWER, traits=EXTENSIONS) as it:
+    async with edge(ANSWER, policy=EXTENSIONS) as it:
         answer = await answer_call(it.endpoint, call("SendMessage", message_10()), caller)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, RpcResponse)
     assert answer.extensions == ("urn:needed",)
 
 
@@ -393,7 +396,7 @@ async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> No
     [("message/stream", message_03()), ("SendStreamingMessage", message_10()), ("SubscribeToTask", {"id": "x"})],
 )
 async def test_an_agent_that_does_not_stream_says_so(method: str, params: object) -> None:
-    async with edge(traits=Traits(streaming=False)) as it:
+    async with edge(policy=AgentPolicy(streaming=False)) as it:
         assert (await it.ask(method, params))["error"]["code"] == -32004
         assert (await it.ask("ListTasks", {}))["totalSize"] == 0
 
@@ -403,7 +406,7 @@ async def test_the_extended_card_is_given_in_the_callers_shape() -> None:
         return json.dumps([base_url, dialect.version]).encode()
 
     caller = Caller(base_url=lambda: "https://agents.example")
-    async with edge(traits=Traits(extended_card=card)) as it:
+    async with edge(policy=AgentPolicy(extended_card=card)) as it:
         assert await it.ask("GetExtendedAgentCard", {}, caller) == ["https://agents.example", "1.0"]
         old = await it.ask("agent/getAuthenticatedExtendedCard", None, caller)
     assert old == ["https://agents.example", "0.3"]
@@ -421,5 +424,5 @@ async def test_a_message_under_a_key_is_taken_once_and_another_one_is_refused() 
 async def test_a_message_id_is_a_key_only_where_that_is_configured() -> None:
     async with edge([Complete()], [Complete()]) as it:
         assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 2
-    async with edge([Complete()], traits=Traits(by_message_id=True)) as it:
+    async with edge([Complete()], policy=AgentPolicy(by_message_id=True)) as it:
         assert len({(await it.ask("message/send", message_03()))["id"] for _ in range(2)}) == 1

@@ -1,11 +1,11 @@
 import pytest
 
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
-from llamon_agent.domain.message import Data, Message, Metadata, Part, Role, Text, Url
-from llamon_agent.inbound.a2a.executor import MAX_CONTEXT_ID_CHARS, _merge_metadata, check_tenant, run_request
-from llamon_agent.inbound.a2a.modes import Modes
-from llamon_agent.inbound.a2a.operations import SendMessage
-from llamon_agent.runs.ports import RunRequest
+from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Data, Message, Metadata, Part, Role, Text, Url
+from llamon_agent.inbound.a2a.executor import _merge_metadata, check_tenant, run_request
+from llamon_agent.inbound.a2a.media_types import Modes
+from llamon_agent.runs.ports.run import RunRequest
+from llamon_agent.wire.operations import SendMessage
 
 HISTORY = [
     {"role": "user", "parts": [{"kind": "text", "text": "hi"}]},
@@ -93,7 +93,7 @@ def test_the_current_message_at_the_end_of_the_history_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("history", [None, "x", 7, {}, [None]])
-def test_a_history_that_is_none_costs_nobody_the_answer(history: object) -> None:
+def test_a_history_that_is_none_does_not_cost_the_answer(history: object) -> None:
     assert request(message(metadata={"history": history})).prefill == ()
 
 

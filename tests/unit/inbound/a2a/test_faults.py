@@ -18,15 +18,15 @@ from llamon_agent.domain.errors import (
     UnsupportedOperation,
     VersionNotSupported,
 )
-from llamon_agent.inbound.a2a.faults import FAULTS, fault_of, refused
-from llamon_agent.inbound.a2a.operations import Dialect
-from llamon_agent.inbound.a2a.rpc import RpcEnvelope
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.inbound.a2a.v10.codec import V10
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcEnvelope
+from llamon_agent.inbound.a2a.faults import FAULTS, fault_of, fault_reply
+from llamon_agent.wire.operations import Dialect
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 
 def write_fault(call_id: bytes, error: Exception, dialect: Dialect) -> bytes:
-    return RpcEnvelope(call_id).write_refused(refused(error, dialect))
+    return RpcEnvelope(call_id).write_fault(fault_reply(error, dialect))
 
 
 def leaves(kind: type[CallerError]) -> set[type[CallerError]]:
@@ -82,8 +82,8 @@ def test_an_error_is_mapped_by_the_table_that_is_configured(
 
 @pytest.mark.parametrize(("error", "code"), [(ExtensionSupportRequired(), -32600), (VersionNotSupported(), -32600)])
 def test_a_code_that_0_3_does_not_know_never_reaches_its_callers(error: CallerError, code: int) -> None:
-    assert refused(error, V03).code == code
-    assert refused(error, V10).code == FAULTS[type(error)].code
+    assert fault_reply(error, V03).code == code
+    assert fault_reply(error, V10).code == FAULTS[type(error)].code
 
 
 def test_a_wrong_field_is_named_for_programs_too() -> None:
@@ -94,13 +94,13 @@ def test_a_wrong_field_is_named_for_programs_too() -> None:
     }
 
 
-def test_what_an_exception_says_is_not_told() -> None:
+def test_what_an_exception_says_is_not_sent() -> None:
     response = write_fault(b"1", RuntimeError("secret"), V10)
     assert b"secret" not in response
     assert json.loads(response)["error"]["code"] == -32603
 
 
-def test_what_we_wrote_is_told() -> None:
+def test_a_fault_says_what_we_wrote() -> None:
     assert json.loads(write_fault(b"1", BadParams("id is required."), V03))["error"] == {
         "code": -32602,
         "message": "id is required.",
@@ -108,7 +108,7 @@ def test_what_we_wrote_is_told() -> None:
     assert json.loads(write_fault(b"1", Conflict(), V03))["error"]["message"] == Conflict.public
 
 
-def test_1_0_is_told_the_reason() -> None:
+def test_1_0_gets_the_reason() -> None:
     error = json.loads(write_fault(b"1", TaskNotFound(), V10))["error"]
     assert error["code"] == -32001
     assert error["data"][0]["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"

@@ -9,15 +9,14 @@ import pytest
 from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10, only_response, response_of
 
 from llamon_agent.domain.events import Complete, Interrupt
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcStream, answer_call
+from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
-from llamon_agent.inbound.a2a.routing import Routing
-from llamon_agent.inbound.a2a.rpc import Responses, answer_call
-from llamon_agent.inbound.a2a.streaming import Frames
-from llamon_agent.runs.ports import Runtime, Target
+from llamon_agent.inbound.a2a.routing import Router
+from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 ASK = Interrupt(text="Sure?", questions=())
 
@@ -25,7 +24,7 @@ ASK = Interrupt(text="Sure?", questions=())
 class Path:
     """The default path of an edge with agents one, two and three, of which only two may be chosen."""
 
-    def __init__(self, agents: dict[str, ScriptedAgent], endpoint: Endpoint) -> None:
+    def __init__(self, agents: dict[str, ScriptedAgent], endpoint: Router) -> None:
         self.agents = agents
         self.endpoint = endpoint
 
@@ -62,9 +61,10 @@ async def path(
         asyncio.timeout(10),
         RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs,
     ):
-        others = {name: Endpoint(runs, agent=name) for name in agents}
-        routing = Routing(runs, default="one", key=key, allow=("two",) if key else (), also=also, gone=gone)
-        yield Path(agents, Endpoint(runs, agent="one", routing=routing, others=others))
+        endpoints = {name: Endpoint(runs, agent=name) for name in agents}
+        allow = ("two",) if key else ()
+        router = Router(runs, main=endpoints["one"], endpoints=endpoints, key=key, allow=allow, also=also, gone=gone)
+        yield Path(agents, router)
 
 
 DONE: list[Step] = [Complete(text="done")]
@@ -85,7 +85,7 @@ async def test_the_call_may_name_the_agent_and_the_message_wins() -> None:
 
 
 @pytest.mark.parametrize("name", ["three", "nobody", "", 2, None, ["two"]])
-async def test_an_agent_that_may_not_be_chosen_is_refused_and_the_choice_is_told(name: object) -> None:
+async def test_an_agent_that_may_not_be_chosen_is_refused_and_the_choice_is_named(name: object) -> None:
     async with path() as it:
         refusal = await it.ask("message/send", message_03(metadata={"agent": name}))
     assert refusal["error"] == {
@@ -109,7 +109,7 @@ async def test_calls_by_a_tasks_id_reach_the_agent_that_has_it() -> None:
         assert (await it.ask("message/send", background))["status"]["state"] == "working"
         await gate.reached()
         following = await answer_call(it.endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller())
-        assert isinstance(following, Responses)
+        assert isinstance(following, RpcStream)
         frames = Frames(following.stream, following.envelope, ping_s=15)
         assert (await it.ask("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
         chunks: list[bytes] = []
@@ -130,7 +130,7 @@ async def test_an_answer_by_the_context_alone_reaches_the_agent_that_asked() -> 
         assert it.turns() == {"one": 1, "two": 2, "three": 0}
 
 
-async def test_an_agent_that_is_gone_holds_its_tasks_and_answers_nobody() -> None:
+async def test_an_agent_that_is_gone_holds_its_tasks_and_answers_no_caller() -> None:
     async with path([DONE], [[ASK]], gone=["two"]) as it:
         task = await it.send("two", contextId="c1")
         assert (await it.send(contextId="c1"))["id"] != task["id"]

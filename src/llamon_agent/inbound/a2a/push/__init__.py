@@ -1,1 +1,1 @@
-"""Push notifications: webhooks that are told of a task while nobody is connected."""
+"""Push notifications: what happens to a task is posted to webhooks, while no client is connected."""

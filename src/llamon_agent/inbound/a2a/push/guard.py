@@ -1,8 +1,9 @@
 """Keeps webhooks out of networks that only the edge can see (server-side request forgery).
 
-The theory: whoever registers a webhook makes the edge send a request of their choosing, from inside. So the address is
-judged, not the name: the name is resolved here, every address that it has is judged, and the connection is opened to
-one of the addresses that were judged. A name that resolves to something else a moment later changes nothing.
+The theory: a caller that registers a webhook makes the edge send a request of the caller's choosing, from inside. So
+the address is judged, not the name: the name is resolved here, every address that it has is judged, and the connection
+is opened to one of the addresses that were judged. A name that resolves to something else a moment later changes
+nothing.
 
 Rules:
 1. Only addresses of the public internet are called, and what the configuration allows.
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from llamon_agent.domain.errors import BadParams, LlamonError
-from llamon_agent.inbound.a2a.push.address import Address
+from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl
 
 Ip = IPv4Address | IPv6Address
 
@@ -26,7 +27,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _INSIDE = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16")))
 """What passes for global and is not for us: protocol assignments, relays to 6to4 and documentation, which older Pythons
-do not know as such (RFC 6890, RFC 7526, RFC 9637), and the one public address by which a cloud tells its machines their
+do not know as such (RFC 6890, RFC 7526, RFC 9637), and the one public address where a cloud gives its machines their
 secrets (Azure; most others' are link-local).
 """
 
@@ -56,7 +57,7 @@ class AddressGuard:
         self._names, self._networks = _read_allowed(allow)
         self._resolve = resolve or Resolver()
 
-    def check(self, address: Address) -> None:
+    def check(self, address: WebhookUrl) -> None:
         """Refuse what is seen to be forbidden without asking a name server. Raises: BadParams."""
         is_loopback = f".{address.host.removesuffix('.')}".endswith(_LOOPBACK_NAME)
         known = IPv4Address("127.0.0.1") if is_loopback else address.literal
@@ -87,7 +88,7 @@ class AddressGuard:
 
 
 def is_public(ip: Ip) -> bool:
-    """Whether an address, and each that it carries, is one that anybody on the internet could call."""
+    """Whether an address, and each that it carries, is public: reachable from all of the internet."""
     if any(ip in network for network in _INSIDE):
         return False
     if isinstance(ip, IPv4Address):

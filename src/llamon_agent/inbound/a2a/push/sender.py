@@ -1,22 +1,76 @@
 """Sends to webhooks: to addresses that the guard has judged, and only so much at once: for an owner to one host, for an
-owner, and in all. So nobody's slow receivers, under however many names, keep the others' webhooks waiting.
+owner, and in all. So one caller's slow receivers, under however many names, do not keep the others' webhooks waiting.
+
+A POST has one of three results: the receiver has accepted it, declined it for good, or it may be tried again.
 """
 
 import asyncio
 from asyncio import Semaphore
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ssl import SSLContext
 from typing import Any
 from weakref import WeakValueDictionary
 
 import httpcore2
 import httpx2
+import msgspec
 
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.inbound.a2a.push.address import Address, read_address
+from llamon_agent.domain.task import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, TryLater, outcome_of
+from llamon_agent.inbound.a2a.push.webhook_url import WebhookUrl, read_webhook_url
+
+MAX_RETRY_AFTER_S = 60.0
+"""How long a receiver may put us off at most."""
+
+_TRY_LATER = frozenset({408, 425, 429})
+"""Refusals that say of themselves that they pass. Source: RFC 9110 §15.5.9; RFC 8470 §5.2; RFC 6585 §4."""
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The webhook has it."""
+
+
+class TryLater(msgspec.Struct, frozen=True):
+    """It was not taken, and may be when it is tried again. Units: after_s is how long the receiver asks to wait."""
+
+    why: str
+    after_s: float = 0.0
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """It will not be taken, however often it is tried."""
+
+    why: str
+
+
+PostResult = Accepted | TryLater | Declined
+
+
+def post_result(status: int, retry_after: str | None, now: datetime) -> PostResult:
+    """What an answer means. A redirect is a refusal: it could lead anywhere, and with the credentials.
+
+    Source: A2A 1.0 §4.3.3 (2xx acknowledges); RFC 9110 §10.2.3 (Retry-After).
+    """
+    if 200 <= status < 300:
+        return Accepted()
+    if status >= 500 or status in _TRY_LATER:
+        return TryLater(f"HTTP {status}", min(_seconds(retry_after, now), MAX_RETRY_AFTER_S))
+    return Declined(f"HTTP {status}")
+
+
+def _seconds(retry_after: str | None, now: datetime) -> float:
+    """How long a Retry-After header asks to wait: seconds, or a date; 0 where it says neither."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):  # no date, or one of numbers that no date has
+        return 0.0
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
+
 
 _AT_ONCE = 64
 _MAX_ANSWER_BYTES = 64 * 1024
@@ -26,7 +80,7 @@ _AT_ONCE_AT_HOST = 8
 
 
 class Sender:
-    """Tells webhooks. Every request has a connection of its own, so that what was judged is what is called.
+    """Posts to webhooks. Every request has a connection of its own, so that what was judged is what is called.
 
     Units: timeout_s is how long an attempt may take from the name's resolution to the answer's status.
     """
@@ -42,9 +96,9 @@ class Sender:
         self._room = Semaphore(_AT_ONCE)
         self._rooms: WeakValueDictionary[tuple[str, str], Semaphore] = WeakValueDictionary()
 
-    async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> Outcome:
-        """Try once to tell a webhook; its body is written when there is room. Raises: what `write` raises."""
-        config, address = push.config, read_address(push.config.url)
+    async def post(self, push: TaskPushConfig, media_type: str, write: Callable[[], Awaitable[bytes]]) -> PostResult:
+        """Post to a webhook, once; its body is written when there is room. Raises: what `write` raises."""
+        config, address = push.config, read_webhook_url(push.config.url)
         at_host = self._rooms.setdefault((push.owner, address.host.removesuffix(".")), Semaphore(_AT_ONCE_AT_HOST))
         of_owner = self._rooms.setdefault((push.owner, ""), Semaphore(_AT_ONCE_OF_OWNER))
         async with at_host, of_owner, self._room:
@@ -62,18 +116,18 @@ class Sender:
     async def aclose(self) -> None:
         await self._pool.aclose()
 
-    async def _post(self, address: Address, headers: list[tuple[bytes, bytes]], body: bytes) -> Outcome:
+    async def _post(self, address: WebhookUrl, headers: list[tuple[bytes, bytes]], body: bytes) -> PostResult:
         url = httpcore2.URL(
             scheme=address.scheme.encode(), host=address.host.encode(), port=address.port, target=address.target
         )
         limits = {"timeout": {"connect": self._timeout_s / 3}}  # leaves time to try a second address
         async with self._pool.stream("POST", url, headers=headers, content=body, extensions=limits) as response:
-            told = {name.lower(): value for name, value in response.headers}
-            retry_after = told.get(b"retry-after", b"").decode("latin-1")
-            return outcome_of(response.status, retry_after, datetime.now(UTC))
+            answered = {name.lower(): value for name, value in response.headers}
+            retry_after = answered.get(b"retry-after", b"").decode("latin-1")
+            return post_result(response.status, retry_after, datetime.now(UTC))
 
 
-def headers_of(address: Address, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:
+def headers_of(address: WebhookUrl, config: PushConfig, media_type: str) -> list[tuple[bytes, bytes]]:
     """The header of a request to a webhook. What the caller gave was checked for letters that would end a line.
 
     Source: A2A 1.0 §4.3.3 (Authorization); 0.3 §9.5 (X-A2A-Notification-Token).
@@ -90,7 +144,7 @@ def headers_of(address: Address, config: PushConfig, media_type: str) -> list[tu
     return [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
 
 
-def _host(address: Address) -> str:
+def _host(address: WebhookUrl) -> str:
     """Source: RFC 9110 §7.2."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return host if address.port == {"http": 80, "https": 443}[address.scheme] else f"{host}:{address.port}"

@@ -1,10 +1,10 @@
-"""The webhooks of tasks: which there are, and one delivery under way for each.
+"""The webhooks of tasks: which there are, and one running delivery for each.
 
-A webhook is a subscription by other means: it is told the task first and then what changes, whether it came with a
-message or was set later. So nothing that happened before it was set is lost to it, and each webhook hears something.
+A webhook is a subscription by other means: it is sent the task first and then what changes, whether it came with a
+message or was set later. So it misses nothing that happened before it was set, and each webhook is sent something.
 
 Rules:
-1. Kept before it is told: a webhook that is registered survives a restart, and is caught up then.
+1. Stored before anything is sent: a registered webhook survives a restart, and is sent then what it missed.
 2. What concerns the webhooks of one task happens one after the other.
 3. A delivery that breaks is logged, and harms neither the others nor the edge.
 """
@@ -20,17 +20,17 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.dialects import dialect_of
-from llamon_agent.inbound.a2a.push.config_check import check_config
 from llamon_agent.inbound.a2a.push.delivery import Delivery, Pause
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
-from llamon_agent.inbound.a2a.v03.codec import V03
-from llamon_agent.runs.ports import NewId, PushStore
+from llamon_agent.inbound.a2a.push.webhook_url import check_config
+from llamon_agent.runs.ports.run import NewId
+from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.runs.subscription import Subscription
+from llamon_agent.wire.v03.codec import V03
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _NAMELESS = "default"
 """By which some 0.x clients ask for the webhook that was set without an id."""
 
 _LOOK_UPS_AT_ONCE = 4
-"""How many tasks are looked up at once to see what their webhooks are to be told: at a start there may be very many."""
+"""How many tasks are looked up at once to see what their webhooks missed: at a start there may be very many."""
 
 _LEAVE_S = 0.5
 """How long a leaving process lets requests to webhooks finish."""
@@ -46,7 +46,7 @@ _LEAVE_S = 0.5
 
 class Webhooks:
     """The webhooks of all tasks of this edge. Use as an async context manager around the run service's, so that what
-    happens to runs when that is left can still be told.
+    happens to runs when that is left can still be sent.
 
     Units: max_per_task counts the webhooks that a task may have.
     """
@@ -69,7 +69,7 @@ class Webhooks:
         self._sender = sender
         self._max_per_task = max_per_task
         self._pause = pause
-        self._turn = asyncio.Semaphore(_LOOK_UPS_AT_ONCE)
+        self._look_ups = asyncio.Semaphore(_LOOK_UPS_AT_ONCE)
         self._deliveries: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -85,8 +85,8 @@ class Webhooks:
         await self._sender.aclose()
 
     async def catch_up(self) -> None:
-        """Go on with what an earlier process left untold, once its runs have been taken over. Raises: BackendError."""
-        for push in await self._store.untold_push():
+        """Send what an earlier process did not, once its runs have been taken over. Raises: BackendError."""
+        for push in await self._store.undelivered():
             self._start(push, None)
 
     def check(self, config: PushConfig) -> None:
@@ -94,7 +94,7 @@ class Webhooks:
         self._guard.check(check_config(config))
 
     async def register(self, task: Task, config: PushConfig) -> PushConfig:
-        """Keep a webhook, in the place of one with its id, and begin to tell it; as it is kept.
+        """Keep a webhook, in the place of one with its id, and start its delivery; as it is kept.
 
         Raises: BadParams; TaskNotFound; BackendError.
         """
@@ -135,7 +135,7 @@ class Webhooks:
         return tuple(push.config for push in await self._store.list_push(owner, agent, task_id))
 
     async def delete(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
-        """Forget a webhook, and tell it nothing more from here on. Raises: TaskNotFound; BackendError."""
+        """Delete a webhook, and send it nothing more. Raises: TaskNotFound; BackendError."""
         await self._runs.get(owner, agent, task_id)
         async with self._lock(task_id):
             await self._store.delete_push(owner, agent, task_id, config_id)
@@ -170,7 +170,7 @@ class Webhooks:
             store=self._store,
             post=self._sender.post,
             pause=self._pause,
-            turn=self._turn,
+            look_ups=self._look_ups,
         )
         key = (push.task_id, push.config.id)
         self._deliveries[key] = asyncio.create_task(delivery.run(subscription))

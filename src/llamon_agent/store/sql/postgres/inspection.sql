@@ -1,4 +1,4 @@
--- What operators ask, whoever owns the tasks. A filter that is off is null.
+-- What operators ask, of all owners' tasks. A filter that is off is null.
 
 -- name: latest
 select body

@@ -9,14 +9,15 @@ update llamon_holder
 set until_ms = %(until_ms)s
 where id = %(holder)s;
 
--- name: let_go
+-- name: release_holder
 delete from llamon_holder
 where id = %(holder)s;
 
 -- name: wait_for_turn
--- One process takes over at a time: another one's snapshot might be older than what makes this one known. And one prunes
--- at a time: of two that take the last tasks of one context, each would see the other's and leave the context to it. The
--- number is any that no other program uses, and not the one of `take_turn`: who waits here holds a snapshot.
+-- One process takes over at a time: the snapshot of another might be older than the row of this holder. And one process
+-- prunes at a time: of two that delete the last tasks of a context, each would still see the other's tasks, and neither
+-- would report the context. The number is one that no other program uses, and differs from that of `take_turn`, because
+-- a process that waits here holds a snapshot.
 select pg_advisory_xact_lock(19393172602883);
 
 -- name: end_holders
@@ -24,7 +25,7 @@ delete from llamon_holder
 where until_ms <= %(now_ms)s and id <> %(holder)s;
 
 -- name: abandoned
--- Also what this process has taken, perhaps, without ever hearing of it.
+-- Also the tasks that this process may have taken without getting the answer.
 select id
 from llamon_task as task
 where (
@@ -53,10 +54,10 @@ order by at_ms, id;
 -- name: held
 select body
 from llamon_task
-where holder = %(holder)s and not (id = any(%(beside)b::text[]))
+where holder = %(holder)s and not (id = any(%(excluding)b::text[]))
 limit %(limit)s;
 
--- name: unanswered
+-- name: paused_before
 select body
 from llamon_task
 where state in ('input-required', 'auth-required') and at_ms < %(before_ms)s
@@ -97,7 +98,7 @@ left join lateral (
 ) as other on true
 order by gone.at_ms, gone.id;
 
--- name: recall
+-- name: find_key
 select digest, task_id
 from llamon_idempotency
 where owner = %(owner)s and agent = %(agent)s and key = %(key)s;

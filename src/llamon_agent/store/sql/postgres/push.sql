@@ -14,7 +14,7 @@ order by id;
 delete from llamon_push
 where task_id = %(task_id)s and id = %(id)s and owner = %(owner)s and agent = %(agent)s;
 
--- name: push_told
+-- name: mark_delivered
 update llamon_push as push
 set told_seq = %(seq)s,
     done = exists (
@@ -23,7 +23,7 @@ set told_seq = %(seq)s,
     )
 where task_id = %(task_id)s and id = %(id)s and told_seq < %(seq)s;
 
--- name: untold_push
+-- name: undelivered
 select push.body, push.told_seq
 from llamon_push as push
 join llamon_task as task on task.id = push.task_id

@@ -16,10 +16,10 @@ insert into llamon_schema (version)
 values (%(version)s);
 
 -- name: take_turn
--- For as long as the transaction lasts, which a pooler keeps on one connection, too. LangGraph's own migrations have
--- `create index concurrently`, which waits until every older snapshot is gone. So this does not wait, as whoever waits
--- within a statement holds one; and it has no parameters, as a statement with parameters keeps its snapshot until the next.
--- The number is any that no other program uses.
+-- The lock lasts as long as the transaction, which a pooler keeps on one connection, too. LangGraph's own migrations have
+-- `create index concurrently`, which waits until every older snapshot is gone. So this does not wait, as a statement that
+-- waits holds a snapshot; and it has no parameters, as a statement with parameters keeps its snapshot until the next one.
+-- The number is one that no other program uses.
 select pg_try_advisory_xact_lock(19393172602881);
 
 -- name: no_time_limit

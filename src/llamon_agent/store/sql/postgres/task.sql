@@ -1,6 +1,6 @@
--- Each writing statement takes many callers' rows at once, as arrays: a group of writes is one statement, one plan and one
--- round trip, however many there are. No two rows of a group are of one task, and they come sorted by its id, so that two
--- processes lock rows in one order.
+-- Each writing statement takes the rows of many callers as arrays: a group of writes is one statement, one plan and one
+-- round trip. A group has at most one row of each task, and its rows are sorted by the task's id, so that all processes
+-- lock rows in the same order.
 
 -- name: reached
 select 1 from llamon_task where id = '';
@@ -32,8 +32,9 @@ on conflict (id) do nothing
 returning id;
 
 -- name: save
--- A task that is held by somebody else is not saved: who was thought dead overwrites nothing. `again` says that the kept
--- value is a write of this process whose outcome it never heard, and told nobody: it may be replaced even if terminal.
+-- A task that another process holds is not saved: a process that was taken over overwrites nothing. `again` says that the
+-- kept value is a write of this process that was in doubt, and that no caller has seen: it may be replaced even if it is
+-- terminal.
 with new as (
     select *
     from unnest(
@@ -43,7 +44,7 @@ with new as (
     ) as new (id, state, terminal, settled, at_ms, seq, body, turn, expect, again, key, digest, key_at_ms)
 ),
 keyed as (
-    -- A key has one task, so it comes first; the lock keeps the task as it was found here.
+    -- A key has one task, so it is written first; the lock keeps the task as it is read here.
     insert into llamon_idempotency (owner, agent, key, digest, task_id, at_ms)
     select task.owner, task.agent, new.key, new.digest, task.id, new.key_at_ms
     from new
@@ -76,13 +77,13 @@ where task.id = new.id
 returning task.id;
 
 -- name: kept_seqs
--- Asked for tasks of which a write was left in doubt.
+-- For tasks of which a write is in doubt.
 select id, seq
 from llamon_task
 where id = any(%(id)b::text[]);
 
 -- name: undo_creates
--- Tasks that were created, perhaps, while their callers were told that they were not.
+-- Tasks that may have been created although their callers got an error.
 with undone as (
     delete from llamon_task as task
     using unnest(%(id)b::text[], %(seq)s::bigint[]) as doubtful (id, seq)
@@ -98,7 +99,7 @@ from llamon_task
 where id = %(id)s and owner = %(owner)s and agent = %(agent)s;
 
 -- name: list
--- One statement, so that the page and its total are of one moment.
+-- One statement, so that the page and its total are of the same moment.
 select found.total, page.body
 from (
     select count(*) as total

@@ -1,5 +1,5 @@
--- What operators ask, whoever owns the tasks. Only columns that every version of the schema has, so that a file can be
--- looked at before it is migrated.
+-- What operators ask, of all owners' tasks. Only columns that every version of the schema has, so that a file can be
+-- read before it is migrated.
 
 -- name: latest
 select body

@@ -7,7 +7,7 @@ update holder
 set until_ms = :until_ms
 where id = :holder;
 
--- name: let_go
+-- name: release_holder
 delete from holder
 where id = :holder;
 
@@ -37,5 +37,5 @@ returning body, turn, attempt;
 select body
 from task indexed by task_by_holder
 where holder = :holder
-  and id not in (select value from json_each(:beside))
+  and id not in (select value from json_each(:excluding))
 limit :limit;

@@ -14,13 +14,13 @@ order by id;
 delete from push
 where task_id = :task_id and id = :id and owner = :owner and agent = :agent;
 
--- name: push_told
+-- name: mark_delivered
 update push
 set told_seq = :seq,
     done = exists (select 1 from task where task.id = push.task_id and task.terminal and task.seq <= :seq)
 where task_id = :task_id and id = :id and told_seq < :seq;
 
--- name: untold_push
+-- name: undelivered
 select push.owner, push.agent, push.task_id, push.told_seq, push.body
 from push indexed by push_to_tell
 join task on task.id = push.task_id

@@ -1,4 +1,4 @@
--- name: recall
+-- name: find_key
 select digest, task_id
 from idempotency
 where owner = :owner and agent = :agent and key = :key;
@@ -17,7 +17,7 @@ where (owner, agent, key) in (
     limit :limit
 );
 
--- name: unanswered
+-- name: paused_before
 select body
 from task indexed by task_paused
 where state in ('input-required', 'auth-required') and at_ms < :before_ms

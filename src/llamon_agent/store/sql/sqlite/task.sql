@@ -10,7 +10,7 @@ values (
 on conflict (id) do nothing;
 
 -- name: save
--- Who was thought dead, and taken over, is not the holder any more and overwrites nothing.
+-- A process whose run was taken over is no longer the holder, and overwrites nothing.
 update task
 set state = :state, terminal = :terminal, at_ms = :at_ms, seq = :seq, body = :body
 where id = :id and seq = :expect and not terminal and (holder is null or holder = :holder);

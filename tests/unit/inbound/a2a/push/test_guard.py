@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llamon_agent.domain.errors import BadParams
-from llamon_agent.inbound.a2a.push.address import read_address
 from llamon_agent.inbound.a2a.push.guard import AddressGuard, ForbiddenAddress, Resolver, is_public
+from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 
 INSIDE = [
     *("127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),
@@ -146,7 +146,7 @@ async def test_what_is_allowed_may_lie_inside(allow: list[str], host: str, found
         (["127.0.0.0/8"], "anything.example", "::ffff:127.0.0.1"),
     ],
 )
-async def test_what_is_beside_the_allowed_is_refused(allow: list[str], host: str, found: str) -> None:
+async def test_what_is_not_in_an_allowed_network_is_refused(allow: list[str], host: str, found: str) -> None:
     with pytest.raises(ForbiddenAddress):
         await AddressGuard(allow, Names([found])).open_to(host, 80)
 
@@ -160,18 +160,18 @@ async def test_what_is_beside_the_allowed_is_refused(allow: list[str], host: str
 )
 def test_what_is_seen_to_lie_inside_is_refused_at_once(url: str) -> None:
     with pytest.raises(BadParams) as raised:
-        AddressGuard(resolve=Names([])).check(read_address(url))
+        AddressGuard(resolve=Names([])).check(read_webhook_url(url))
     assert raised.value.public.startswith("url must")
 
 
 @pytest.mark.parametrize("url", ["https://hooks.example/", "https://hooks.invalid/", "http://8.8.8.8/"])
 def test_a_name_is_judged_when_it_is_called(url: str) -> None:
-    AddressGuard(resolve=Names([])).check(read_address(url))
+    AddressGuard(resolve=Names([])).check(read_webhook_url(url))
 
 
 def test_an_allowed_machine_is_not_refused_at_once() -> None:
-    AddressGuard(["localhost"]).check(read_address("http://localhost:81/"))
-    AddressGuard(["127.0.0.0/8"]).check(read_address("http://localhost:81/"))
+    AddressGuard(["localhost"]).check(read_webhook_url("http://localhost:81/"))
+    AddressGuard(["127.0.0.0/8"]).check(read_webhook_url("http://localhost:81/"))
 
 
 async def test_the_systems_resolver_is_asked_in_a_thread_of_its_own() -> None:

@@ -14,14 +14,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tests.loop_time import pass_time
 from tests.unit.inbound.a2a.push.receiver import BROKEN, GONE, HANG_UP, OK, SILENT, receiving
 from tests.unit.inbound.a2a.push.test_guard import Names
 
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.inbound.a2a.push.address import read_address
+from llamon_agent.domain.task import PushConfig, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
-from llamon_agent.inbound.a2a.push.outcome import Declined, Outcome, Taken, TryLater
-from llamon_agent.inbound.a2a.push.sender import Sender, headers_of
+from llamon_agent.inbound.a2a.push.sender import Accepted, Declined, PostResult, Sender, TryLater, headers_of
+from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 
 HERE = ("127.0.0.0/8",)
 
@@ -47,7 +47,7 @@ async def empty() -> bytes:
     return b"{}"
 
 
-async def post(sender: Sender, url: str, **more: Any) -> Outcome:
+async def post(sender: Sender, url: str, **more: Any) -> PostResult:
     async with asyncio.timeout(10):
         return await sender.post(push(url, **more), "application/a2a+json", empty)
 
@@ -55,7 +55,7 @@ async def post(sender: Sender, url: str, **more: Any) -> Outcome:
 async def test_a_webhook_gets_the_body_its_credentials_and_its_token() -> None:
     async with receiving() as receiver, sending() as sender:
         url = receiver.url + "?a=b"
-        assert await post(sender, url, token="t 1", schemes=("Bearer", "Basic"), credentials="secret") == Taken()
+        assert await post(sender, url, token="t 1", schemes=("Bearer", "Basic"), credentials="secret") == Accepted()
         [hook] = receiver.hooks
         assert (hook.target, hook.body) == ("/hook?a=b", b"{}")
         assert hook.headers == {
@@ -74,7 +74,7 @@ async def test_a_webhook_gets_the_body_its_credentials_and_its_token() -> None:
 )
 async def test_half_credentials_are_none(more: dict[str, Any]) -> None:
     async with receiving() as receiver, sending() as sender:
-        assert await post(sender, receiver.url, **more) == Taken()
+        assert await post(sender, receiver.url, **more) == Accepted()
         assert {"authorization", "x-a2a-notification-token"}.isdisjoint(receiver.hooks[0].headers)
 
 
@@ -89,34 +89,37 @@ async def test_half_credentials_are_none(more: dict[str, Any]) -> None:
     ],
 )
 def test_the_host_header_names_what_the_url_names(url: str, host: bytes) -> None:
-    assert dict(headers_of(read_address(url), config(url), "application/json"))[b"Host"] == host
+    assert dict(headers_of(read_webhook_url(url), config(url), "application/json"))[b"Host"] == host
 
 
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (OK, Taken()),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", Taken()),
+        (OK, Accepted()),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", Accepted()),
         (BROKEN, TryLater("HTTP 503")),
         (b"HTTP/1.1 429 Slow Down\r\nRETRY-AFTER: 7\r\nContent-Length: 0\r\n\r\n", TryLater("HTTP 429", 7)),
         (GONE, Declined("HTTP 410")),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nmuch", Taken()),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nmuch", Accepted()),
         (HANG_UP, TryLater("no connection, or none that lasted")),
         (b"220 mail.example ESMTP\r\n\r\n", TryLater("no connection, or none that lasted")),
         (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 5_000, TryLater("no connection, or none that lasted")),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000, TryLater("no connection, or none that lasted")),
     ],
 )
-async def test_an_answer_is_judged_by_its_status_alone(answer: bytes, outcome: Outcome) -> None:
+async def test_an_answer_is_judged_by_its_status_alone(answer: bytes, outcome: PostResult) -> None:
     async with receiving() as receiver, sending() as sender:
         receiver.answers = [answer]
         assert await post(sender, receiver.url) == outcome
 
 
 async def test_a_receiver_that_never_answers_is_waited_for_within_bounds() -> None:
-    async with receiving() as receiver, sending(timeout_s=0.1) as sender:
+    async with receiving() as receiver, sending(timeout_s=4) as sender:
         receiver.answers = [SILENT]
-        assert await post(sender, receiver.url) == TryLater("no answer in time")
+        posting = asyncio.create_task(post(sender, receiver.url))
+        await receiver.heard(1)
+        pass_time(4)
+        assert await posting == TryLater("no answer in time")
 
 
 async def test_a_dead_receiver_may_come_back() -> None:
@@ -161,7 +164,7 @@ async def test_a_name_that_turns_inward_is_not_followed() -> None:
 async def test_the_connection_is_opened_to_the_address_that_was_judged() -> None:
     names = Names(["127.0.0.1"], ["8.8.8.8"])  # asked once more, the name would lead elsewhere
     async with receiving() as receiver, sending(names=names) as sender:
-        assert await post(sender, f"http://hooks.example:{receiver.port}/x") == Taken()
+        assert await post(sender, f"http://hooks.example:{receiver.port}/x") == Accepted()
         assert receiver.hooks[0].headers["host"] == f"hooks.example:{receiver.port}"
         assert names.asked == [("hooks.example", receiver.port)]
 
@@ -170,13 +173,13 @@ async def test_every_request_is_judged_anew() -> None:
     names = Names(["127.0.0.1"], ["10.0.0.1"])
     async with receiving() as receiver, sending(names=names) as sender:
         url = f"http://hooks.example:{receiver.port}/"
-        assert await post(sender, url) == Taken()
+        assert await post(sender, url) == Accepted()
         assert await post(sender, url) == Declined("its address is not allowed")
 
 
 async def test_another_address_of_the_name_is_tried() -> None:
     async with receiving() as receiver, sending(names=Names(["127.0.0.2", "127.0.0.1"])) as sender:
-        assert await post(sender, f"http://hooks.example:{receiver.port}/") == Taken()
+        assert await post(sender, f"http://hooks.example:{receiver.port}/") == Accepted()
 
 
 async def test_a_slow_receiver_leaves_room_for_the_others() -> None:
@@ -229,7 +232,7 @@ async def test_tls_is_for_the_name_that_the_url_names(tmp_path: Path) -> None:
     asked: list[str | None] = []
     server.sni_callback = lambda _socket, name, _context: asked.append(name)
     async with receiving(server) as receiver, sending(names=Names(["127.0.0.1"]), tls=client) as sender:
-        assert await post(sender, f"https://hooks.example:{receiver.port}/") == Taken()
+        assert await post(sender, f"https://hooks.example:{receiver.port}/") == Accepted()
         assert await post(sender, f"https://other.example:{receiver.port}/") == TryLater(
             "no connection, or none that lasted"
         )

@@ -15,17 +15,16 @@ from tests.unit.runs.serving import ASK, ask, paused, request
 
 from llamon_agent.domain.errors import BackendError, BadParams, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta, Progress
-from llamon_agent.domain.push import PushConfig, TaskPushConfig
-from llamon_agent.domain.task import Task
+from llamon_agent.domain.task import PushConfig, Task, TaskPushConfig
 from llamon_agent.inbound.a2a.push.guard import AddressGuard
 from llamon_agent.inbound.a2a.push.sender import Sender
 from llamon_agent.inbound.a2a.push.webhooks import Webhooks
-from llamon_agent.runs.ports import Limits, Runtime, Store, Target
+from llamon_agent.runs.ports.run import Limits, Runtime, Target
+from llamon_agent.runs.ports.store import Store
 from llamon_agent.runs.service import RunService
 from llamon_agent.store.memory import MemoryTaskStore
-from llamon_agent.store.sqlite import SqliteTaskStore
-from llamon_agent.testing.clock import HandClock, counting_ids
-from llamon_agent.testing.scripted import Gate, ScriptedAgent, Step
+from llamon_agent.store.sqlite.store import SqliteTaskStore
+from llamon_agent.testing.scripted import Gate, HandClock, ScriptedAgent, Step, counting_ids
 
 OWNER = ("default", "demo")
 
@@ -106,7 +105,7 @@ async def test_a_hook_that_comes_with_a_message_misses_nothing_of_a_fast_agent()
         assert hooks[0].json["task"]["id"] == task.id
 
 
-async def test_a_hook_of_0_3_is_told_tasks_whatever_else_the_task_has() -> None:
+async def test_a_hook_of_0_3_is_sent_tasks_whatever_else_the_task_has() -> None:
     async with receiving() as old, receiving() as new, edge([Complete()]) as here:
         task = await here.begin()
         await asyncio.gather(
@@ -118,7 +117,7 @@ async def test_a_hook_of_0_3_is_told_tasks_whatever_else_the_task_has() -> None:
         assert said(await new.until(has_ended))[-1].endswith(": completed")
 
 
-async def test_a_hook_that_is_set_later_hears_of_what_it_came_too_late_for() -> None:
+async def test_a_hook_that_is_set_later_is_sent_what_it_came_too_late_for() -> None:
     async with receiving() as receiver, edge([ASK], [Complete()]) as here:
         task = await paused(here.runs)
         await here.hooks.register(task, hook_at(receiver.url))
@@ -129,7 +128,7 @@ async def test_a_hook_that_is_set_later_hears_of_what_it_came_too_late_for() -> 
         ]
 
 
-async def test_a_hook_of_a_task_that_has_ended_is_told_so_once() -> None:
+async def test_a_hook_of_a_task_that_has_ended_is_sent_that_once() -> None:
     async with receiving() as receiver, edge([Complete()]) as here:
         task = await ask(here.runs)
         await here.hooks.register(task, hook_at(receiver.url))
@@ -137,7 +136,7 @@ async def test_a_hook_of_a_task_that_has_ended_is_told_so_once() -> None:
         assert await here.ids(task) == ["hook-1"]
 
 
-async def test_a_hook_is_told_of_a_cancel() -> None:
+async def test_a_hook_is_sent_a_cancel() -> None:
     async with receiving() as receiver, edge([Gate()]) as here:
         task = await here.begin_with(hook_at(receiver.url))
         await receiver.heard(1)
@@ -153,7 +152,7 @@ async def test_a_receiver_in_trouble_is_tried_again_and_one_that_refuses_is_not(
         assert here.pauses == [1.0]
 
 
-async def test_a_slow_receiver_and_a_dead_one_harm_nobody() -> None:
+async def test_a_slow_receiver_and_a_dead_one_harm_no_other() -> None:
     async with receiving() as dead:
         nobody = dead.url
     async with receiving() as slow, receiving() as well, edge([Progress(text="a"), Complete()]) as here:
@@ -166,7 +165,7 @@ async def test_a_slow_receiver_and_a_dead_one_harm_nobody() -> None:
         assert len(slow.hooks) == 1
 
 
-async def test_a_delivery_that_breaks_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_delivery_that_breaks_is_logged_and_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
     store = MemoryTaskStore()
     async with edge([ASK], store=store) as here:
         task = await paused(here.runs)
@@ -187,11 +186,11 @@ async def test_a_hook_whose_task_is_not_found_any_more_is_no_error(caplog: pytes
     async with receiving() as receiver, edge([Complete()], store=store) as here:
         await here.begin_with(hook_at(receiver.url), "yes", task=task.id)
         await receiver.until(has_ended)
-    assert "the task is not kept any more" in caplog.text
+    assert "the task is deleted" in caplog.text
     assert "broke" not in caplog.text
 
 
-async def test_what_waits_to_be_told_of_an_ended_task_is_read_when_there_is_room() -> None:
+async def test_what_waits_to_be_sent_of_an_ended_task_is_read_when_there_is_room() -> None:
     class Counting(MemoryTaskStore):
         reads = 0
 
@@ -202,7 +201,7 @@ async def test_what_waits_to_be_told_of_an_ended_task_is_read_when_there_is_room
     store = Counting()
     async with receiving() as receiver, edge([Complete()], store=store) as here:
         receiver.answers = [SILENT]
-        task = await (await here.runs.submit_run(request())).settled(5)
+        task = await (await here.runs.submit_run(request())).wait_settled(5)
         for number in range(20):
             config = hook_at(receiver.url, id=f"{number}")
             await store.put_push(TaskPushConfig(owner=task.owner, agent=task.agent, task_id=task.id, config=config))
@@ -258,7 +257,7 @@ async def test_a_hook_with_the_id_of_another_takes_its_place() -> None:
 
 
 @pytest.mark.parametrize("answer", [OK, SILENT])
-async def test_a_deleted_hook_is_told_nothing_more_even_while_it_is_told_something(answer: bytes | None) -> None:
+async def test_a_deleted_hook_is_sent_nothing_more_even_during_a_post(answer: bytes | None) -> None:
     async with receiving() as receiver, receiving() as other, edge([ASK], [Complete()]) as here:
         task = await paused(here.runs)
         receiver.answers = [answer]
@@ -272,7 +271,7 @@ async def test_a_deleted_hook_is_told_nothing_more_even_while_it_is_told_somethi
         assert (len(receiver.hooks), len(await here.ids(task))) == (1, 1)
 
 
-async def test_of_hooks_that_are_set_at_once_only_the_last_is_told_and_none_leaves_a_reader_behind() -> None:
+async def test_of_hooks_that_are_set_at_once_only_the_last_is_used_and_none_leaks_a_reader() -> None:
     async with receiving() as receiver, edge([ASK]) as here:
         task = await paused(here.runs)
         setting = [here.hooks.register(task, hook_at(f"{receiver.url}{n}", id="a")) for n in range(3)]
@@ -280,7 +279,7 @@ async def test_of_hooks_that_are_set_at_once_only_the_last_is_told_and_none_leav
         assert [hook.target for hook in await receiver.heard(1)] == ["/hook2"]
         assert await here.hooks.list(*OWNER, task.id) == (last,)
         await here.hooks.delete(*OWNER, task.id, "a")
-        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._registry.tasks) == 0  # a reader would keep the paused task in memory
 
 
 async def test_a_task_has_so_many_hooks_and_no_more(tmp_path: Path) -> None:
@@ -339,13 +338,13 @@ class NoRoom(MemoryTaskStore):
         raise BackendError
 
 
-async def test_a_hook_that_cannot_be_kept_is_not_told_and_leaves_no_reader_behind() -> None:
+async def test_a_hook_that_cannot_be_stored_is_not_used_and_leaks_no_reader() -> None:
     async with receiving() as receiver, edge([ASK], store=NoRoom()) as here:
         task = await paused(here.runs)
         with pytest.raises(BackendError):
             await here.hooks.register(task, hook_at(receiver.url))
         assert receiver.hooks == []
-        assert len(here.runs._under_way.live) == 0  # a reader would keep the paused task in memory
+        assert len(here.runs._registry.tasks) == 0  # a reader would keep the paused task in memory
 
 
 # --- across restarts --------------------------------------------------------------------------------------------------
@@ -358,7 +357,7 @@ async def kept_in(path: Path) -> AsyncIterator[Store]:
     await store.close()
 
 
-async def test_what_a_restart_interrupted_is_told_by_the_next_process(tmp_path: Path) -> None:
+async def test_what_a_restart_interrupted_is_sent_by_the_next_process(tmp_path: Path) -> None:
     async with receiving() as receiver:
         receiver.answers = [SILENT]
         async with kept_in(tmp_path / "tasks") as store, edge([Gate()], store=store) as here:
@@ -369,7 +368,7 @@ async def test_what_a_restart_interrupted_is_told_by_the_next_process(tmp_path: 
             assert said(await receiver.heard(2)) == ["task: working", "task: failed"]
 
 
-async def test_a_paused_task_goes_on_to_be_told_after_a_restart_and_only_of_what_is_new(tmp_path: Path) -> None:
+async def test_a_paused_tasks_hook_goes_on_after_a_restart_with_only_what_is_new(tmp_path: Path) -> None:
     async with receiving() as receiver:
         async with kept_in(tmp_path / "tasks") as store, edge([ASK], store=store) as here:
             task = await here.begin_with(hook_at(receiver.url))
@@ -381,7 +380,7 @@ async def test_a_paused_task_goes_on_to_be_told_after_a_restart_and_only_of_what
             ]
 
 
-async def test_a_hook_that_heard_the_end_hears_nothing_after_a_restart(tmp_path: Path) -> None:
+async def test_a_hook_that_was_sent_the_end_is_sent_nothing_after_a_restart(tmp_path: Path) -> None:
     async with receiving() as receiver, receiving() as other:
         async with kept_in(tmp_path / "tasks") as store, edge([Complete()], store=store) as here:
             await here.begin_with(hook_at(receiver.url))
@@ -393,7 +392,7 @@ async def test_a_hook_that_heard_the_end_hears_nothing_after_a_restart(tmp_path:
             assert len(receiver.hooks) == count
 
 
-async def test_what_happens_to_a_run_as_the_edge_stops_is_still_told() -> None:
+async def test_what_happens_to_a_run_as_the_edge_stops_is_still_sent() -> None:
     async with receiving() as receiver:
         async with edge([Gate()]) as here:
             await here.begin_with(hook_at(receiver.url))
@@ -407,4 +406,4 @@ async def test_leaving_does_not_wait_for_a_silent_receiver() -> None:
         async with asyncio.timeout(3), edge([Complete()], timeout_s=60) as here:
             await here.begin_with(hook_at(receiver.url))
             await receiver.heard(1)
-        assert len(await here.store.untold_push()) == 1
+        assert len(await here.store.undelivered()) == 1

@@ -1,0 +1,1 @@
+"""How the modules of agents are found and imported."""

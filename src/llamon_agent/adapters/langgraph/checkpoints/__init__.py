@@ -1,0 +1,1 @@
+"""Where LangGraph's threads are saved."""

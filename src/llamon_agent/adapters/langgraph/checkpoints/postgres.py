@@ -1,0 +1,193 @@
+"""LangGraph threads in a Postgres database; the threads of each agent are separate.
+
+All agents share LangGraph's own tables: a schema for each would need connections of its own for each, and settings of a
+session, which poolers do not keep. So a thread's id in the database is `AGENT:THREAD`. The graph never sees that: its
+nodes see the thread id of the call.
+
+LangGraph writes plain texts and numbers of a state into the checkpoint's jsonb, and all other values as bytes to
+another table. Postgres does not take every text and number as JSON. Those are written as bytes, too, so a state comes
+back unchanged.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from math import isfinite
+from typing import Any
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_id,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg_pool import AsyncConnectionPool
+
+from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess
+from llamon_agent.domain.errors import AgentError, ConfigError
+
+_REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+"""The errors by which a working database refuses a value."""
+
+
+async def open_postgres_checkpoints(
+    pool: AsyncConnectionPool[Any],
+    *,
+    agent: str,
+    lock: AbstractAsyncContextManager[object],
+    pipeline: bool,
+    access: Access | None = None,
+) -> AsyncPostgresSaver:
+    """The checkpointer for an agent's graph, in a database whose connections commit by themselves.
+
+    Shape:  lock keeps others from changing the database's schema while the block runs; pipeline says whether statements
+            may be sent without waiting for the answers to earlier ones.
+    Raises: ConfigError: LangGraph's tables do not exist and cannot be made.
+    """
+    saver = AgentPostgresSaver(pool, agent=agent, pipeline=pipeline, access=access or FreeAccess())
+    try:
+        async with lock:
+            await saver.setup()
+    except psycopg.Error as exc:
+        raise ConfigError(
+            "data.postgres: LangGraph's tables cannot be made or changed: "
+            "grant this user create on the schema, and make it the tables' owner."
+        ) from exc
+    return saver
+
+
+class AgentPostgresSaver(AsyncPostgresSaver):
+    """A checkpointer that puts its agent's name before every thread's id."""
+
+    def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
+        super().__init__(pool)
+        self._agent = agent
+        self._access = access
+        self.supports_pipeline = self.supports_pipeline and pipeline
+        # It guards a single connection; here each call has its own, and threads need not wait for each other.
+        self.lock = nullcontext()  # type: ignore[assignment]
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        with self._access.reading():
+            found = await super().aget_tuple(self._inner(config))
+        return None if found is None else self._outer_tuple(found)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 -- the library's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        inner = None if config is None else self._inner(config)
+        with self._access.reading():
+            async for found in super().alist(inner, filter=filter, before=before, limit=limit):
+                if found.config["configurable"]["thread_id"].startswith(self._prefix):
+                    yield self._outer_tuple(found)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        whole = checkpoint["channel_values"]
+        values = {channel: value if _is_json(value) else _AsBytes(value) for channel, value in whole.items()}
+        with self._writing():
+            saved = await super().aput(
+                self._inner(config), {**checkpoint, "channel_values": values}, metadata, new_versions
+            )
+        return self._outer(saved)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        with self._writing():
+            await super().aput_writes(self._inner(config), writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        with self._access.writing():
+            await super().adelete_thread(self._inner_id(thread_id))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        with self._access.writing():
+            await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        if not get_checkpoint_id(config):  # else it would be looked up with an id that has the name already
+            found = await self.aget_tuple(config)
+            if found is None:
+                return {channel: {"writes": []} for channel in channels}
+            config = found.config
+        with self._access.reading():
+            return await super().aget_delta_channel_history(config=self._inner(config), channels=channels)
+
+    def _dump_blobs(
+        self, thread_id: str, checkpoint_ns: str, values: dict[str, Any], versions: ChannelVersions
+    ) -> list[tuple[str, str, str, str, str, bytes | None]]:
+        plain = {channel: value.value if type(value) is _AsBytes else value for channel, value in values.items()}
+        return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Around a write. Raises: BackendError; AgentError, if the database works but refuses a value."""
+        refused: psycopg.Error | None = None
+        with self._access.writing():
+            try:
+                yield
+            except _REFUSED as exc:
+                refused = exc
+        if refused is not None:
+            raise AgentError(NOT_KEPT) from refused
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._agent}:"
+
+    def _inner_id(self, thread_id: str) -> str:
+        """The id in the database, where text has every character but U+0000. No two threads become one."""
+        return self._prefix + thread_id.replace("\\", "\\\\").replace("\0", "\\0")
+
+    def _inner(self, config: RunnableConfig) -> RunnableConfig:
+        configurable = config["configurable"]
+        inner = {**configurable, "thread_id": self._inner_id(configurable["thread_id"])}
+        return {**config, "configurable": inner}
+
+    def _outer(self, config: RunnableConfig) -> RunnableConfig:
+        configurable = config["configurable"]
+        inner_id = configurable["thread_id"].removeprefix(self._prefix)
+        outer_id = "\\".join(part.replace("\\0", "\0") for part in inner_id.split("\\\\"))
+        return {**config, "configurable": {**configurable, "thread_id": outer_id}}
+
+    def _outer_tuple(self, found: CheckpointTuple) -> CheckpointTuple:
+        parent = None if found.parent_config is None else self._outer(found.parent_config)
+        return found._replace(config=self._outer(found.config), parent_config=parent)
+
+
+class _AsBytes:
+    """A value that is written as bytes, and not into the checkpoint's JSON."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def _is_json(value: object) -> bool:
+    """Whether a value, if it is a text or a number, can be in jsonb. Source: PostgreSQL §8.14 (JSON types)."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if not isinstance(value, str):
+        return True
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False

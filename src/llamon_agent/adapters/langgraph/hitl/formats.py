@@ -1,0 +1,215 @@
+"""The kinds of questions, and how an answer to each is read.
+
+A graph may ask anything: `interrupt()` takes any value. For some kinds of questions the graph relies on a form of the
+answer. Each has a class that says in words what it takes (`hint`), and turns an answer, text or data, into the value
+that the graph is resumed with. An answer that is not clear is an InvalidAnswer, and the question is asked again.
+Nothing is guessed.
+
+An approval may be given in words, in English and Korean. A word counts only if it is the whole answer: "yes, delete it"
+may mean another "it" than the question did, so it is not clear, and what is not clear is never a yes. A no may have its
+reason after punctuation: to stop is safe, and the reason helps.
+"""
+
+import re
+from typing import Any, Protocol
+
+import msgspec
+
+from llamon_agent.adapters.langgraph.hitl.json_schema import mismatch
+from llamon_agent.domain.message import Metadata
+
+BREAKPOINT = "breakpoint"
+"""The key that marks the question of a static breakpoint, and the beginning of its id."""
+
+_YES = frozenset(
+    {
+        "y",
+        "yes",
+        "yes please",
+        "ok",
+        "okay",
+        "sure",
+        "approve",
+        "approved",
+        "accept",
+        "accepted",
+        "confirm",
+        "confirmed",
+    }
+    | {"go ahead", "승인", "승인합니다", "승인해", "네", "예", "네 승인합니다", "동의", "동의합니다"}
+)
+_NO = frozenset(
+    {"n", "no", "no thanks", "reject", "rejected", "deny", "denied", "decline", "declined", "refuse", "stop"}
+    | {"거절", "거절합니다", "거부", "거부합니다", "아니", "아니오", "아니요", "안돼", "안 돼"}
+)
+_ALL = re.compile(r"(?:(?P<word>.+) all|(?:모두|전체) ?(?P<korean>.+))\Z")
+_REASONED = re.compile(r"(?P<word>[^\s,.;:!—–-]+)\s*[,.;:!—–-]\s*(?P<reason>\S.*)\Z", re.DOTALL)
+
+
+class InvalidAnswer(ValueError):
+    """An answer that does not fit its question; the text says why, for the caller."""
+
+
+class AnswerFormat(Protocol):
+    """How the answer to one question is read."""
+
+    @property
+    def hint(self) -> str:
+        """What to answer, in words; empty where any answer will do."""
+        ...
+
+    def from_text(self, text: str) -> Any:
+        """The value to resume with. Raises: InvalidAnswer."""
+        ...
+
+    def from_data(self, data: Any) -> Any:
+        """The value to resume with. Raises: InvalidAnswer."""
+        ...
+
+
+class Free:
+    """Any text or data is the answer, except null."""
+
+    hint = ""
+
+    def from_text(self, text: str) -> Any:
+        return text
+
+    def from_data(self, data: Any) -> Any:
+        if data is None:
+            raise InvalidAnswer("null is no answer")
+        return data
+
+
+class YesNo:
+    """A static breakpoint: go on or stop."""
+
+    hint = "Answer yes to go on or no to stop."
+
+    def from_text(self, text: str) -> Any:
+        if (approval := read_approval(text)) is None:
+            raise InvalidAnswer("it is not a clear yes or no")
+        return approval.approved
+
+    def from_data(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return self.from_text(data)
+        if not isinstance(data, bool):
+            raise InvalidAnswer("it must be true or false")
+        return data
+
+
+class Choice:
+    """One of the options that the question lists.
+
+    Shape: an option is a scalar, or an object with `value` (what the graph gets) and maybe `label` (what people see).
+    """
+
+    def __init__(self, options: list[Any]) -> None:
+        self._values = [_value_of(option) for option in options]
+        self._names = [_name_of(option) for option in options]
+
+    @property
+    def hint(self) -> str:
+        return "Answer one of: " + ", ".join(self._names) + "."
+
+    def from_text(self, text: str) -> Any:
+        """A name or a value as it is listed; or a clear yes or no, where exactly one option means that."""
+        wanted = text.strip().casefold()
+        for value, name in zip(self._values, self._names, strict=True):
+            if wanted in (name.casefold(), str(value).casefold()):
+                return value
+        alike = [value for value in self._values if isinstance(value, str) and _means_the_same(text, value)]
+        if len(alike) == 1:
+            return alike[0]
+        raise InvalidAnswer("it is none of the options")
+
+    def from_data(self, data: Any) -> Any:
+        for value in self._values:
+            if type(value) is type(data) and value == data:
+                return value
+        if isinstance(data, str):
+            return self.from_text(data)
+        raise InvalidAnswer("it is none of the options")
+
+
+class Typed:
+    """An answer that fits a JSON Schema. Source: langgraph interrupt(response_schema=...)."""
+
+    def __init__(self, schema: Metadata) -> None:
+        self._schema = schema
+
+    @property
+    def hint(self) -> str:
+        return "Answer with data that fits this schema: " + msgspec.json.encode(self._schema).decode()
+
+    def from_text(self, text: str) -> Any:
+        """Text is tried as it is, then as JSON, then as a yes or no."""
+        candidates = [text, *_json_in(text)]
+        if approval := read_approval(text):
+            candidates.append(approval.approved)
+        for candidate in candidates:
+            if mismatch(candidate, self._schema) is None:
+                return candidate
+        raise InvalidAnswer(mismatch(text, self._schema) or "it does not fit")
+
+    def from_data(self, data: Any) -> Any:
+        if reason := mismatch(data, self._schema):
+            raise InvalidAnswer(reason)
+        return data
+
+
+class ApprovalWords(msgspec.Struct, frozen=True):
+    """A clear yes or no.
+
+    Shape: everything: it is for all that was asked ("approve all"); reason goes with a no.
+    """
+
+    approved: bool
+    everything: bool = False
+    reason: str | None = None
+
+
+def read_approval(text: str) -> ApprovalWords | None:
+    """The yes or no in an answer; None where it is not clear."""
+    words = _plain(text)
+    if (approved := _yes_or_no(words)) is not None:
+        return ApprovalWords(approved)
+    if (found := _ALL.match(words)) and (approved := _yes_or_no(found["word"] or found["korean"])) is not None:
+        return ApprovalWords(approved, everything=True)
+    if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
+        return ApprovalWords(approved=False, reason=found["reason"].strip())
+    return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!。！")
+
+
+def _yes_or_no(words: str) -> bool | None:
+    if words in _YES:
+        return True
+    return False if words in _NO else None
+
+
+def _means_the_same(text: str, option: str) -> bool:
+    """Whether both are a clear yes, or both a clear no."""
+    given, offered = read_approval(text), read_approval(option)
+    return given is not None and offered is not None and given.approved is offered.approved
+
+
+def _value_of(option: Any) -> Any:
+    return option.get("value", option) if isinstance(option, dict) else option
+
+
+def _name_of(option: Any) -> str:
+    if isinstance(option, dict):
+        return str(option.get("label", option.get("value", "")))
+    return str(option)
+
+
+def _json_in(text: str) -> list[Any]:
+    try:
+        return [msgspec.json.decode(text)]
+    except (msgspec.DecodeError, RecursionError):
+        return []

@@ -1,0 +1,128 @@
+"""What to do with a call: decided from what is saved of the thread, before anything runs.
+
+- An answer without a pending question is an error: it is neither replayed nor kept for a later question.
+- A new message at a pending question runs nothing: plain input would start the graph anew under the open question.
+- An answer resumes exactly the questions that it names; if it is not clear, the question is asked again.
+- Any other message begins a turn.
+- A host's history is seeded once, before the first message, while nothing was ever saved of the thread. From then on
+  the checkpointer is the source of truth. Seeds are input, never a state update: an update leaves a thread that looks
+  paused, or loses the seeds. The caller's lock per context makes reading and running one step, so that of two first
+  turns at once only one seeds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import Command
+
+from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
+from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, Unclear, ask, decide_answer
+from llamon_agent.adapters.langgraph.messages import human_message, seedable, within_window
+from llamon_agent.adapters.langgraph.state import Block, StateMapping, state_in
+from llamon_agent.adapters.langgraph.thread import ThreadState
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import (
+    COLD_START,
+    NO_MESSAGES_CHANNEL,
+    NO_USABLE_TURNS,
+    PENDING_INTERRUPT,
+    THREAD_NOT_EMPTY,
+    Complete,
+    Interrupt,
+    SeedOutcome,
+    Started,
+)
+
+_NOTHING_PENDING = "Nothing waits for an answer in this conversation; send a new message instead."
+_STOPPED = "Stopped, as asked. Nothing more was done."
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCall:
+    """One call, by any method of the agent.
+
+    Shape: message_id is the wanted id of the current message; received counts the turns of history that came, of which
+           prefill may be seeded; answer is set if this answers a question; answer_id is the id of the answer's text,
+           and ids of its files begin with it.
+    """
+
+    content: str | list[str | Block]
+    message_id: str
+    prefill: Sequence[BaseMessage] = ()
+    received: int = 0
+    answer: CallerAnswer | None = None
+    answer_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGraph:
+    """Run the graph on this: new input, answers by interrupt id, or None to pass a breakpoint."""
+
+    started: Started
+    given: dict[str, Any] | Command[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Run nothing and respond with this; `drops_pause` if that ends the pause."""
+
+    started: Started
+    ending: Interrupt | Complete
+    drops_pause: bool = False
+
+
+def decide_plan(
+    call: GraphCall, state: ThreadState, mapping: StateMapping, window_size: int | None
+) -> RunGraph | Respond:
+    """What to do. Raises: AgentError: an answer came, and no question is pending."""
+    if call.answer is not None and not state.questions:
+        raise AgentError(_NOTHING_PENDING)
+    if state.questions:
+        return _decide_at_pause(call, state)
+    seeds, reason = decide_seeds(state, call.prefill, takes_messages=mapping.input_key is None)
+    current = human_message(call.content, call.message_id, state.messages)
+    given = within_window(state.messages, [*seeds, current], window_size)
+    seeded = sum(message in seeds for message in given)
+    return RunGraph(Started(history=seed_outcome(call.received, seeded, reason)), state_in(mapping, given))
+
+
+def _decide_at_pause(call: GraphCall, state: ThreadState) -> RunGraph | Respond:
+    _, reason = decide_seeds(state, call.prefill, takes_messages=True)
+    started = Started(history=seed_outcome(call.received, 0, reason))
+    if call.answer is None:
+        return Respond(started, ask(state.questions))
+    decided = decide_answer(state.questions, call.answer)
+    if isinstance(decided, Unclear):
+        return Respond(started, ask(state.questions, decided.note))
+    first = state.questions[0].id
+    if not first.startswith(BREAKPOINT):
+        return RunGraph(started, Command(resume=decided.values))
+    return (
+        RunGraph(started, None)
+        if decided.values[first]
+        else Respond(started, Complete(text=_STOPPED), drops_pause=True)
+    )
+
+
+def decide_seeds(
+    state: ThreadState, prefill: Sequence[BaseMessage], *, takes_messages: bool
+) -> tuple[list[BaseMessage], str]:
+    """The messages to seed, and the reason in a word.
+
+    Shape: seeded messages get ids of their own, by place, so that equal ids of a host cannot replace each other.
+    """
+    if state.questions:
+        return [], PENDING_INTERRUPT
+    if state.exists:
+        return [], THREAD_NOT_EMPTY
+    if not takes_messages:
+        return [], NO_MESSAGES_CHANNEL
+    seeds = [message.model_copy(update={"id": f"seed:{place}"}) for place, message in enumerate(seedable(prefill))]
+    return seeds, COLD_START if seeds else NO_USABLE_TURNS
+
+
+def seed_outcome(received: int, seeded: int, reason: str) -> SeedOutcome | None:
+    """What became of the host's history; None if none came."""
+    return SeedOutcome(seeded=seeded, skipped=received - seeded, reason=reason) if received else None

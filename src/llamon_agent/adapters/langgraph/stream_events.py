@@ -1,0 +1,226 @@
+"""The stream of a graph's run, chunk by chunk, as run events.
+
+Theory. A graph may hold many models, in parallel, in subgraphs, before and after tools; which of their messages is the
+answer is known only at the end. So one message at a time is sent as deltas; when another one becomes the current
+message, its first delta restarts the text. What counts is the graph's state: at the end it has the whole answer, and at
+a pause the text that was sent stays only if its message is in the state.
+
+- A message becomes the current one when the one before it has ended, or is of the same task, which has then gone on.
+- A message that starts while another one is current is never sent, so that two messages never mix.
+- Only text is sent. Reasoning, tool calls, tool results and human messages are not text of the answer.
+- A call for structured output is for the graph's code, so its text is not sent. LangGraph streams each piece of a
+  message with its call's metadata, which lacks the format. A callback gets every call before its first piece, with the
+  options of the call, and writes a mark into the same metadata.
+  Source: langgraph StreamMessagesHandler.on_chat_model_start (it keeps the object), langchain_core
+  CallbackManager.on_chat_model_start (every handler gets the same one).
+- With an output key no message is sent, but only the value of that key, as soon as the state has it.
+- What nodes and tools write to the stream writer becomes progress or an artifact, or is ignored if it has neither form.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+
+from llamon_agent.adapters.artifacts import read_artifact
+from llamon_agent.adapters.langgraph.messages import readable_messages
+from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.events import ArtifactMade, Delta, Progress
+from llamon_agent.domain.ids import random_id
+
+log = logging.getLogger(__name__)
+
+Chunk = tuple[tuple[str, ...], str, Any]
+"""(namespace, mode, data), as Pregel.astream gives it with several modes and subgraphs."""
+
+
+_MARK = "llamon_structured_output"
+
+_FORMAT = "ls_structured_output_format"
+"""The key that `with_structured_output` writes into the options of a call, for every model and method."""
+
+_PARAMS = ("response_format", "response_schema", "response_json_schema", "output_format", "format")
+"""The providers' names of a format that was bound by hand: OpenAI and most others; Google; Anthropic; Ollama."""
+
+
+@dataclass(slots=True)
+class _Current:
+    """The message whose text is sent now."""
+
+    id: str | None
+    task: str
+    ended: bool = False
+
+
+class StreamTranslator:
+    """Translates the stream of one run.
+
+    Shape: output_key is that of the state mapping; goes_on: an earlier attempt at the run may have sent text, too, of
+           which only the state is known. `before` and `after` are the root graph's state at the run's start and so far;
+           `interrupted`: there was an interrupt in the stream, which a graph without a checkpointer does not save.
+    """
+
+    def __init__(self, output_key: str | None = None, *, goes_on: bool = False) -> None:
+        self.before: Any = None
+        self.after: Any = None
+        self.interrupted = False
+        self._output_key = output_key
+        self._goes_on = goes_on
+        self._current: _Current | None = None
+        self._sent: dict[str | None, str] = {}  # the text that was sent of each message, in order
+        self._closed: set[str | None] = set()
+        self._text = ""
+        self._restart = False
+
+    def translate(self, chunk: Chunk) -> Sequence[Progress | Delta | ArtifactMade]:
+        """The events of one chunk, at most one as it is."""
+        namespace, mode, data = chunk
+        match mode:
+            case "messages":
+                message, metadata = data
+                if isinstance(message, ToolMessage):
+                    return _result_progress(message)
+                if self._output_key is None and not is_structured(metadata):
+                    return self._message(message, metadata.get("langgraph_checkpoint_ns", ""))
+            case "values":
+                if not namespace:
+                    return self._values(data)
+            case "tools":
+                return _tool_progress(data)
+            case "custom":
+                return _written(data)
+        return ()
+
+    def at_pause(self, messages: Sequence[BaseMessage]) -> Sequence[Delta]:
+        """The correction of the text at a pause. Shape: messages are those of the state then."""
+        if self._output_key is not None:
+            return ()
+        text = self._text_in_state(messages)
+        return (Delta(text=text, restart=True),) if text != self._text or self._goes_on else ()
+
+    def _text_in_state(self, messages: Sequence[BaseMessage]) -> str:
+        """The text that was sent, as the state has it; empty if the state has none of it.
+
+        The last message that was sent counts, by its id or, as a node may have made a new message of it, by its text.
+        """
+        known = {message.id: message.content for message in readable_messages(self.before)}
+        added = [each for each in messages if isinstance(each, AIMessage) and known.get(each.id) != each.content]
+        texts = [(each.id, text) for each in reversed(added) if (text := str(each.text))]
+        for sent_id, sent in reversed(self._sent.items()):
+            for message_id, text in texts:
+                if message_id == sent_id or text == sent:
+                    return text
+        return texts[0][1] if texts and self._goes_on else ""
+
+    def _values(self, values: Any) -> Sequence[Delta]:
+        before, self.after = self.after, values
+        self.before = values if self.before is None else self.before
+        self.interrupted = isinstance(values, dict) and "__interrupt__" in values
+        if self._output_key is None or before is None:
+            return ()
+        text = _text_under(self._output_key, values)
+        if text == _text_under(self._output_key, before) or not (text or self._text):
+            return ()
+        delta = Delta(text=text, restart=bool(self._text))
+        self._text = text
+        return (delta,)
+
+    def _message(self, message: BaseMessage, task: str) -> Sequence[Delta]:
+        if not isinstance(message, AIMessage) or not self._is_current(message.id, task):
+            return ()
+        whole = not isinstance(message, AIMessageChunk)
+        deltas = self._send(str(message.text), whole)
+        if self._current is not None and (whole or getattr(message, "chunk_position", None) == "last"):
+            self._current.ended = True
+        return deltas
+
+    def _is_current(self, message_id: str | None, task: str) -> bool:
+        """Whether this message is the current one, or becomes it."""
+        now = self._current
+        if now is not None and message_id == now.id:
+            return True
+        if message_id in self._closed:
+            return False
+        if now is not None and not now.ended and now.task != task:
+            self._closed.add(message_id)
+            return False
+        if now is not None:
+            self._closed.add(now.id)
+        self._current = _Current(message_id, task)
+        self._restart = bool(self._text)
+        return True
+
+    def _send(self, text: str, whole: bool) -> Sequence[Delta]:
+        """A piece of the current message. A whole message with the text that was just sent is a copy of it."""
+        if not text:
+            return ()
+        deltas = () if whole and text == self._text else (Delta(text=text, restart=self._restart),)
+        if deltas:
+            self._text = text if self._restart else self._text + text
+            self._restart = False
+        self._sent[self._current.id if self._current else None] = self._text
+        return deltas
+
+
+def _text_under(key: str, values: Any) -> str:
+    """The value of a state's key, if it is text."""
+    value = values.get(key) if isinstance(values, dict) else None
+    return str(value.text) if isinstance(value, BaseMessage) else value if isinstance(value, str) else ""
+
+
+def _tool_progress(data: Any) -> Sequence[Progress]:
+    """A tool that starts. Its arguments are left out: they may hold what the caller must not see."""
+    if data.get("event") == "tool-started" and data.get("tool_name"):
+        return (Progress(text=f"Calling {data['tool_name']} …"),)
+    return ()
+
+
+def _result_progress(message: ToolMessage) -> Sequence[Progress]:
+    """A note that a tool has its result, without the result."""
+    outcome = "has failed" if message.status == "error" else "has answered"
+    return (Progress(text=f"{message.name or 'A tool'} {outcome}."),)
+
+
+def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
+    """What a node or tool wrote to the stream writer: a string, {"progress": "..."} or {"artifact": {...}}.
+
+    Other values are for other readers, and an artifact of another form may be one of them, so it is no error.
+    """
+    match data:
+        case {"artifact": made, **rest} if not rest:
+            try:
+                return (read_artifact(made, new_id=random_id()),)
+            except AgentError as exc:
+                log.warning("an artifact in the stream writer is ignored: %s", exc.public)
+                return ()
+        case str(note) | {"progress": str(note)} if note:
+            return (Progress(text=note),)
+    return ()
+
+
+class StructuredOutput(BaseCallbackHandler):
+    """A callback that marks the calls with a structured output format. Holds no state."""
+
+    run_inline = True
+
+    def on_chat_model_start(self, *args: Any, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # noqa: ARG002
+        """A call begins."""
+        if metadata is not None and _has_format(kwargs.get("options") or {}, kwargs.get("invocation_params") or {}):
+            metadata[_MARK] = True
+
+
+def is_structured(metadata: Mapping[str, Any]) -> bool:
+    """Whether a streamed message comes from a call that was marked."""
+    return _MARK in metadata
+
+
+def _has_format(options: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
+    return bool(options.get(_FORMAT)) or any(map(_is_format, map(params.get, _PARAMS)))
+
+
+def _is_format(value: Any) -> bool:
+    """OpenAI's format `text` is what a call has anyway."""
+    return bool(value) and not (isinstance(value, Mapping) and value.get("type") == "text")

@@ -1,0 +1,1 @@
+"""A remote agent as a node of a LangGraph graph."""

@@ -1,0 +1,1 @@
+"""What can be set: the sections of edge.yaml, how they are read, and what is wrong with them."""

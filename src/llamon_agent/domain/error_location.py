@@ -1,0 +1,38 @@
+"""Names a failure in an agent's code by its kind and its place, as its own words may hold secrets."""
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+from llamon_agent.domain.errors import LlamonError
+
+_INSTALLED = ("site-packages", "dist-packages")
+_NOT_THEIRS = (sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]), "<")
+
+
+def brief(error: BaseException) -> str:
+    """An error in a few words: `ValueError at ./graph.py:18`."""
+    return f"{type(error).__name__} at {where(error)}"
+
+
+def with_cause(error: LlamonError) -> str:
+    """The public text of an error, and for the log what caused it."""
+    return error.public if error.__cause__ is None else f"{error.public} ({brief(error.__cause__)})"
+
+
+def where(error: BaseException) -> str:
+    """The file and line where an error comes from: the last frame outside of libraries and this package.
+
+    A syntax error knows its place itself, since none of its code ran.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return "a place that is not known"
+    last = next((frame for frame in reversed(frames) if _is_theirs(frame.filename)), frames[-1])
+    return f"{last.filename}:{last.lineno}"
+
+
+def _is_theirs(filename: str) -> bool:
+    return not filename.startswith(_NOT_THEIRS) and not any(folder in filename for folder in _INSTALLED)

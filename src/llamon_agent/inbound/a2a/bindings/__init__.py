@@ -1,0 +1,1 @@
+"""The protocol bindings of A2A: JSON-RPC, HTTP+JSON and gRPC."""

@@ -1,0 +1,1 @@
+"""Agent cards: what they say, and the URLs they are at."""

@@ -1,0 +1,1 @@
+"""What is served: the edge and its agents, its URLs, its storage, and the process around it."""

@@ -1,0 +1,122 @@
+"""HTTP/1.1 as uvicorn reads it, without upgrades, and with limits on what comes before a request.
+
+Java's HTTP client, for one, offers HTTP/2 with its first request on every plain connection. A server may ignore that
+(RFC 9110 §7.8), but the parser stops reading where an upgrade is asked for, and the request's body would be lost. So
+the header's name is replaced before the parser sees it. A JSON body cannot hold such a line, because its strings have
+no raw line breaks. Another body may, so the replacement has the same length: if the body grew, its end would be read as
+the next request, which after a proxy is another caller's (request smuggling, RFC 9112 §11.2).
+
+Neither the parser nor uvicorn limits the bytes before a complete head, or of a body after its request was answered.
+Anyone who reaches the port can send both, with or without a token.
+"""
+
+import asyncio
+import re
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+MAX_HEAD_BYTES = 64 * 1024
+"""How many bytes may come before the end of a request's head, of a chunk's head or of the trailers."""
+
+MAX_UNREAD_BYTES = 32 * 1024 * 1024
+"""How much of a body is skipped after its answer, so that a caller that sends all before it reads still gets it."""
+
+HEAD_WITHIN_S = 30.0
+"""How long a connection may be open with neither a complete head nor an answer in progress."""
+
+_UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
+_REPLACEMENT = b"x-grade"
+
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain; charset=utf-8\r\ncontent-length: 32\r\nconnection: close\r\n\r\n"
+    b"The request's head is too large."
+)
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """uvicorn's protocol without Upgrade, and with the limits above."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._made_progress = False  # whether these bytes ended a head or a message, or belong to a body that is read
+        self._pending_bytes = 0
+        self._in_head = True
+        self._in_body = False
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if b"pgrade" in data or b"PGRADE" in data:  # cheap, as nearly no request has one
+            data = _UPGRADE.sub(_REPLACEMENT, data)
+        self._made_progress = False
+        super().data_received(data)
+        self._pending_bytes = 0 if self._made_progress else self._pending_bytes + len(data)
+        if self._pending_bytes > (MAX_UNREAD_BYTES if self._is_answered_early else MAX_HEAD_BYTES):
+            self._disconnect()
+        elif self._is_answered:
+            self._wait_for_head()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header of a head. Trailers are left out: a proxy in front of us may not have checked them, and we would
+        believe a token or an address in them (RFC 9110 §6.5.1).
+        """
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._made_progress = True
+        self._in_head, self._in_body = False, True
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._made_progress = self._made_progress or not self.cycle.response_complete
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._made_progress, self._in_body = True, False
+        super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """The server stops: close connections whose request is incomplete, as it may stay so. Others are answered."""
+        if (cycle := self._last) is not None and cycle.more_body and not cycle.response_complete:
+            self.transport.close()
+        super().shutdown()
+
+    @property
+    def _last(self) -> RequestResponseCycle | None:
+        """The last request; None before the first, although the attribute's type does not say so."""
+        return self.cycle
+
+    @property
+    def _is_answered(self) -> bool:
+        """Whether no answer is in progress."""
+        return (cycle := self._last) is None or cycle.response_complete
+
+    @property
+    def _is_answered_early(self) -> bool:
+        """Whether a request was answered before its body was complete."""
+        return self._in_body and self._is_answered
+
+    def _disconnect(self) -> None:
+        if not self.transport.is_closing() and self._is_answered and not self._is_answered_early:
+            self.transport.write(_TOO_LARGE)
+        self.transport.close()
+
+    def _wait_for_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_WITHIN_S, self.timeout_keep_alive_handler)
+
+    def _stop_waiting(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None

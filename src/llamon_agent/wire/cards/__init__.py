@@ -1,0 +1,1 @@
+"""Agent cards: canonical forms, signatures and their verification."""

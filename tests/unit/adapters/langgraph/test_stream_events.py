@@ -1,0 +1,230 @@
+"""The stream of a graph's run as run events; structured output with a real provider's package and a real server."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from langgraph.graph import MessagesState
+from pydantic import BaseModel, SecretStr
+from tests.model_server import Reply, chunk, model_server, stream_of, tool_call
+from tests.unit.adapters.langgraph.scripted import agent_of, events_of, node_graph, spoken, turn, whole
+
+from llamon_agent.adapters.langgraph.stream_events import StreamTranslator, StructuredOutput, is_structured
+from llamon_agent.domain.events import ArtifactMade, Delta, Progress
+from llamon_agent.domain.message import Data, Text
+
+
+def ai_chunk(message_id: str, text: Any, *, last: bool = False) -> AIMessageChunk:
+    return AIMessageChunk(content=text, id=message_id, chunk_position="last" if last else None)
+
+
+def events_of_message(
+    translator: StreamTranslator, message: BaseMessage, task: str = "t"
+) -> list[Progress | Delta | ArtifactMade]:
+    return list(translator.translate(((), "messages", (message, {"langgraph_checkpoint_ns": task}))))
+
+
+def test_pieces_of_one_message_are_deltas() -> None:
+    translator = StreamTranslator()
+    assert events_of_message(translator, ai_chunk("a", "Hel")) == [Delta(text="Hel")]
+    assert events_of_message(translator, ai_chunk("a", "")) == []
+    assert events_of_message(translator, ai_chunk("a", "lo")) == [Delta(text="lo")]
+
+
+def test_a_later_message_restarts_the_text_once() -> None:
+    translator = StreamTranslator()
+    events_of_message(translator, ai_chunk("a", "let me see", last=True))
+    assert events_of_message(translator, ai_chunk("b", "", last=False), "u") == []
+    assert events_of_message(translator, ai_chunk("b", "it "), "u") == [Delta(text="it ", restart=True)]
+    assert events_of_message(translator, ai_chunk("b", "is"), "u") == [Delta(text="is")]
+
+
+def test_a_message_without_text_restarts_nothing() -> None:
+    translator = StreamTranslator()
+    events_of_message(translator, ai_chunk("a", "", last=True))
+    assert events_of_message(translator, ai_chunk("b", "it"), "u") == [Delta(text="it")]
+
+
+def test_only_one_of_two_parallel_messages_is_sent() -> None:
+    translator = StreamTranslator()
+    assert events_of_message(translator, ai_chunk("a", "a1"), "t") == [Delta(text="a1")]
+    assert events_of_message(translator, ai_chunk("b", "b1"), "u") == []
+    assert events_of_message(translator, ai_chunk("a", "a2", last=True), "t") == [Delta(text="a2")]
+    assert events_of_message(translator, ai_chunk("b", "b2"), "u") == []
+    assert events_of_message(translator, ai_chunk("c", "c1"), "u") == [Delta(text="c1", restart=True)]
+
+
+def test_a_task_that_starts_a_new_message_has_left_the_old_one() -> None:
+    translator = StreamTranslator()
+    events_of_message(translator, ai_chunk("broken", "half a"))
+    assert events_of_message(translator, ai_chunk("retry", "all")) == [Delta(text="all", restart=True)]
+    assert events_of_message(translator, ai_chunk("broken", " sentence")) == []
+
+
+def test_a_whole_copy_of_a_streamed_message_is_not_sent_again() -> None:
+    translator = StreamTranslator()
+    events_of_message(translator, ai_chunk("a", "hello", last=True))
+    assert events_of_message(translator, AIMessage("hello", id="copy")) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "thinking", "thinking": "hm"}],
+        [{"type": "reasoning", "reasoning": "hm"}],
+        [{"type": "image", "url": "x"}],
+    ],
+)
+def test_only_text_is_sent(content: Any) -> None:
+    assert events_of_message(StreamTranslator(), ai_chunk("a", content)) == []
+
+
+def test_text_blocks_are_sent_without_the_reasoning_next_to_them() -> None:
+    blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
+    assert events_of_message(StreamTranslator(), AIMessage(blocks, id="a")) == [Delta(text="yes")]  # type: ignore[arg-type]
+
+
+def test_human_messages_are_not_sent() -> None:
+    assert events_of_message(StreamTranslator(), HumanMessage("hi", id="h")) == []
+
+
+def test_progress_names_tools_without_arguments_and_results() -> None:
+    translator = StreamTranslator()
+    begun = {"event": "tool-started", "tool_name": "search", "input": {"q": "secret"}, "tool_call_id": "1"}
+    assert translator.translate(((), "tools", begun)) == (Progress(text="Calling search …"),)
+    assert translator.translate(((), "tools", {"event": "tool-finished", "output": "secret"})) == ()
+    assert events_of_message(translator, ToolMessage("secret", tool_call_id="1", name="search")) == [
+        Progress(text="search has answered.")
+    ]
+    failed = ToolMessage("secret", tool_call_id="1", status="error")
+    assert events_of_message(translator, failed) == [Progress(text="A tool has failed.")]
+
+
+@pytest.mark.parametrize(
+    ("written", "notes"),
+    [("Reading", ["Reading"]), ({"progress": "Reading"}, ["Reading"]), ({"rows": 3}, []), ("", []), (7, [])],
+)
+def test_the_stream_writer_makes_progress(written: Any, notes: list[str]) -> None:
+    heard = StreamTranslator().translate((("sub",), "custom", written))
+    assert list(heard) == [Progress(text=note) for note in notes]
+
+
+def test_the_stream_writer_makes_artifacts() -> None:
+    written = {"artifact": {"name": "report", "parts": [{"text": "a"}]}}
+    ((first,), (second,)) = (StreamTranslator().translate((("sub",), "custom", written)) for _ in range(2))
+    assert isinstance(first, ArtifactMade)
+    assert isinstance(second, ArtifactMade)
+    assert (first.artifact.name, first.artifact.parts) == ("report", (Text.of("a"),))
+    assert first.artifact.artifact_id != second.artifact.artifact_id
+
+
+def test_an_artifact_in_other_words_is_passed_over_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert StreamTranslator().translate(((), "custom", {"artifact": "secret"})) == ()
+    assert "artifact" in caplog.text
+    assert "secret" not in caplog.text
+    assert StreamTranslator().translate(((), "custom", {"artifact": {}, "more": 1})) == ()
+
+
+def test_the_state_at_start_and_so_far_is_the_root_graphs() -> None:
+    translator = StreamTranslator()
+    for namespace, values in (((), {"n": 0}), (("sub",), {"n": 9}), ((), {"n": 1, "__interrupt__": ()})):
+        assert translator.translate((namespace, "values", values)) == ()
+    assert (translator.before, translator.after, translator.interrupted) == (
+        {"n": 0},
+        {"n": 1, "__interrupt__": ()},
+        True,
+    )
+
+
+def test_an_unknown_mode_gives_no_event() -> None:
+    assert StreamTranslator().translate(((), "debug", {})) == ()
+
+
+class Route(BaseModel):
+    category: str
+
+
+def streamed(*pieces: str) -> Reply:
+    """A streamed text whose first chunk names its role, as OpenAI's does."""
+    deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces)]
+    return stream_of(*map(chunk, deltas), chunk({}, "stop"), "data: [DONE]\n\n")
+
+
+ROUTED = streamed('{"category":', ' "secret"}')
+
+CALLS: dict[str, tuple[Any, Reply, str]] = {
+    "json_schema": (lambda model: model.with_structured_output(Route, method="json_schema"), ROUTED, ""),
+    "json_mode": (lambda model: model.with_structured_output(Route, method="json_mode"), ROUTED, ""),
+    "function_calling": (
+        lambda model: model.with_structured_output(Route, method="function_calling"),
+        tool_call("Route", '{"category": "secret"}'),
+        "",
+    ),
+    "bound by hand": (lambda model: model.bind(response_format={"type": "json_object"}), ROUTED, ""),
+    "text": (lambda model: model.bind(response_format={"type": "text"}), streamed("Hel", "lo"), "Hello"),
+    "none": (lambda model: model, streamed("Hel", "lo"), "Hello"),
+}
+
+
+# The provider's package warns of its own parsed values. Source: langchain_openai BaseChatOpenAI._stream (model_dump).
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
+@pytest.mark.parametrize(("called", "reply", "text"), CALLS.values(), ids=CALLS)
+async def test_only_the_text_of_calls_without_a_format_is_sent(
+    called: Any, reply: Reply, text: str, is_async: bool
+) -> None:
+    async with model_server() as server:
+        server.says(reply)
+        model = ChatOpenAI(model="m", base_url=server.url, api_key=SecretStr("k"), streaming=True, max_retries=0)
+        asked: Runnable[Any, Any] = called(model)
+
+        async def node(state: MessagesState) -> dict[str, Any]:
+            await asked.ainvoke("x")
+            return {}
+
+        def sync_node(state: MessagesState) -> dict[str, Any]:
+            asked.invoke("x")
+            return {}
+
+        events = await events_of(agent_of(node_graph(node if is_async else sync_node)), turn("hi"))
+    assert (spoken(events), whole(events)) == (text, "")
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+async def test_the_structured_response_of_an_agent_comes_whole_and_as_data() -> None:
+    async with model_server() as server:
+        server.says(ROUTED)
+        model = ChatOpenAI(model="m", base_url=server.url, api_key=SecretStr("k"), streaming=True, max_retries=0)
+        agent = agent_of(create_agent(model, [], response_format=ProviderStrategy(Route)))
+        events = await events_of(agent, turn("hi"))
+    assert [event for event in events if isinstance(event, Delta)] == []
+    assert [event.artifact.parts for event in events if isinstance(event, ArtifactMade)] == [
+        (Data(data={"category": "secret"}),)
+    ]
+    assert whole(events) == '{"category": "secret"}'
+
+
+@pytest.mark.parametrize(
+    ("call", "marked"),
+    [
+        ({"options": {"ls_structured_output_format": {"schema": {}}}}, True),
+        ({"invocation_params": {"response_schema": {"type": "object"}}}, True),
+        ({"invocation_params": {"format": "json"}}, True),
+        ({"invocation_params": {"format": "", "response_format": None}}, False),
+        ({"options": None, "invocation_params": None}, False),
+        ({}, False),
+    ],
+)
+def test_a_format_is_known_by_its_names(call: dict[str, Any], marked: bool) -> None:
+    metadata: dict[str, Any] = {}
+    StructuredOutput().on_chat_model_start({}, [], run_id=uuid4(), metadata=metadata, **call)
+    assert is_structured(metadata) is marked
+
+
+def test_a_call_without_metadata_is_left_alone() -> None:
+    StructuredOutput().on_chat_model_start({}, [], run_id=uuid4(), options={"ls_structured_output_format": {"x": 1}})
