@@ -18,13 +18,14 @@ from mimetypes import MimeTypes
 from typing import Any
 
 import msgspec
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
+from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
-from llamon_agent.adapters.langgraph.messages import MESSAGES, readable_messages
+from llamon_agent.adapters.langgraph.messages import MESSAGES
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
@@ -36,7 +37,6 @@ STRUCTURED = "structured_response"
 Block = dict[str, Any]
 
 _KINDS = frozenset({"image", "audio", "video"})
-_FILES = frozenset({*_KINDS, "file", "text-plain"})
 _TEXTS = ("json", "xml", "yaml")
 
 _NAMES = MimeTypes()
@@ -48,7 +48,7 @@ class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
     """Which keys of the state a turn uses.
 
     Shape: input_key gets the prompt as text; None: the prompt becomes a human message. output_key holds the answer, as
-           text or as a value that becomes JSON; None: the answer is the last AI message.
+           text or as a value that becomes JSON; None: the answer is a message; see the module `answer`.
     """
 
     input_key: str | None = None
@@ -134,7 +134,7 @@ def result_of_run(mapping: StateMapping, before: Any, after: Any) -> GraphResult
     if mapping.output_key is not None:
         answer = after.get(mapping.output_key) if isinstance(after, dict) else None
     else:
-        answer = _answer(before, after)
+        answer = answer_of(added_messages(before, after))
     text = _text_of(answer)
     if data is not msgspec.UNSET and isinstance(answer, ToolMessage):
         text = _text_of(data)  # a tool call made it, and the tool's result says only that
@@ -151,24 +151,6 @@ def _structured(before: Any, after: Any) -> Any:
     return msgspec.UNSET if made is None or is_old else json_safe(made)
 
 
-def _answer(before: Any, after: Any) -> BaseMessage | None:
-    """The last AI message that the run added or changed.
-
-    If that one only called tools and the graph ended with a result (a tool with return_direct), the result is the
-    answer, as every reader takes the last message.
-    """
-    known = {message.id: message.content for message in readable_messages(before)}
-    added = [
-        message
-        for message in readable_messages(after)
-        if message.id not in known or known[message.id] != message.content
-    ]
-    answer = next((message for message in reversed(added) if isinstance(message, AIMessage)), None)
-    if isinstance(answer, AIMessage) and answer.tool_calls and not answer.text and isinstance(added[-1], ToolMessage):
-        return added[-1]
-    return answer
-
-
 def files_in(message: BaseMessage) -> list[Raw | Url]:
     """The files that a message holds, in order.
 
@@ -178,7 +160,7 @@ def files_in(message: BaseMessage) -> list[Raw | Url]:
     if isinstance(message.content, str):
         return []
     blocks: list[Any] = list(message.content_blocks)
-    found = [_file_in(block) for block in blocks if block["type"] in _FILES]
+    found = [_file_in(block) for block in blocks if block["type"] in FILES]
     return [file for file in found if file is not None]
 
 

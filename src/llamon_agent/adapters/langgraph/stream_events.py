@@ -13,6 +13,7 @@ a pause the text that was sent stays only if its message is in the state.
   options of the call, and writes a mark into the same metadata.
   Source: langgraph StreamMessagesHandler.on_chat_model_start (it keeps the object), langchain_core
   CallbackManager.on_chat_model_start (every handler gets the same one).
+- A message that hands control back to a supervisor is not sent, as it is written by code and never the answer.
 - With an output key no message is sent, but only the value of that key, as soon as the state has it.
 - What nodes and tools write to the stream writer becomes progress or an artifact, or is ignored if it has neither form.
 """
@@ -26,7 +27,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from llamon_agent.adapters.artifacts import read_artifact
-from llamon_agent.adapters.langgraph.messages import readable_messages
+from llamon_agent.adapters.langgraph.answer import is_handoff_back, new_among
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 from llamon_agent.domain.ids import random_id
@@ -81,6 +82,8 @@ class StreamTranslator:
         match mode:
             case "messages":
                 message, metadata = data
+                if is_handoff_back(message):
+                    return ()
                 if isinstance(message, ToolMessage):
                     return _result_progress(message)
                 if self._output_key is None and not is_structured(metadata):
@@ -106,9 +109,8 @@ class StreamTranslator:
 
         The last message that was sent counts, by its id or, as a node may have made a new message of it, by its text.
         """
-        known = {message.id: message.content for message in readable_messages(self.before)}
-        added = [each for each in messages if isinstance(each, AIMessage) and known.get(each.id) != each.content]
-        texts = [(each.id, text) for each in reversed(added) if (text := str(each.text))]
+        added = [each for each in new_among(messages, self.before) if isinstance(each, AIMessage)]
+        texts = [(each.id, text) for each in reversed(added) if not is_handoff_back(each) and (text := str(each.text))]
         for sent_id, sent in reversed(self._sent.items()):
             for message_id, text in texts:
                 if message_id == sent_id or text == sent:

@@ -93,6 +93,21 @@ def test_human_messages_are_not_sent() -> None:
     assert events_of_message(StreamTranslator(), HumanMessage("hi", id="h")) == []
 
 
+def test_a_hand_back_is_neither_sent_nor_progress_nor_the_text_at_a_pause() -> None:
+    translator = StreamTranslator(goes_on=True)
+    back: dict[str, Any] = {"response_metadata": {"__is_handoff_back": True}}
+    handed_back = [
+        AIMessage("Transferring back to supervisor", id="b", **back),
+        ToolMessage("Successfully transferred back", tool_call_id="b", name="transfer_back", **back),
+    ]
+    said = AIMessage("The bill is paid.", id="a")
+    assert events_of_message(translator, said) == [Delta(text="The bill is paid.")]
+    assert [events_of_message(translator, message) for message in handed_back] == [[], []]
+    assert translator.at_pause([said, *handed_back]) == (Delta(text="The bill is paid.", restart=True),)
+    fresh = StreamTranslator(goes_on=True)
+    assert fresh.at_pause([said, *handed_back]) == (Delta(text="The bill is paid.", restart=True),)
+
+
 def test_progress_names_tools_without_arguments_and_results() -> None:
     translator = StreamTranslator()
     begun = {"event": "tool-started", "tool_name": "search", "input": {"q": "secret"}, "tool_call_id": "1"}

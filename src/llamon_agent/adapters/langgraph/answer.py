@@ -1,0 +1,67 @@
+"""Which message of a run is its answer.
+
+- The last AI message that has text or a file and calls no tools. An empty message may follow, as models sometimes end
+  with one.
+- Text next to tool calls counts only if there is no such message: it says what the model is about to do.
+- If the last AI message only calls tools and the run ends with a result (a tool with return_direct), the result is the
+  answer, as every reader takes the last message.
+- A hand-off between agents is never the answer. langgraph-supervisor writes AI messages and results for its hand-offs
+  and marks them; those of langgraph-swarm are plain results of a tool call, followed by the other agent's answer.
+  Source: langgraph_supervisor.handoff.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from llamon_agent.adapters.langgraph.messages import readable_messages
+
+FILES = frozenset({"image", "audio", "video", "file", "text-plain"})
+"""The types of the content blocks that hold a file. Source: langchain_core.messages.content."""
+
+_HANDOFF = "__handoff_destination"
+_HANDOFF_BACK = "__is_handoff_back"
+
+
+def added_messages(before: Any, after: Any) -> list[BaseMessage]:
+    """The messages that a run added or changed, from the state at its start and at its end."""
+    return new_among(readable_messages(after), before)
+
+
+def new_among(messages: Iterable[BaseMessage], before: Any) -> list[BaseMessage]:
+    """Those of the messages that the state before does not have, or not with this content."""
+    known = {message.id: message.content for message in readable_messages(before)}
+    return [message for message in messages if message.id not in known or known[message.id] != message.content]
+
+
+def answer_of(added: Sequence[BaseMessage]) -> BaseMessage | None:
+    """The answer among the messages that a run added; it may be empty. None: there is no message that answers."""
+    messages = [message for message in added if not _is_handoff(message)]
+    from_models = [message for message in messages if isinstance(message, AIMessage)]
+    if not from_models:
+        return None
+    if _only_calls(from_models[-1]) and isinstance(messages[-1], ToolMessage):
+        return messages[-1]
+    with_content = [message for message in from_models if _has_content(message)]
+    final = [message for message in with_content if not message.tool_calls]
+    return (final or with_content or from_models)[-1]
+
+
+def is_handoff_back(message: BaseMessage) -> bool:
+    """Whether langgraph-supervisor wrote this message as an agent handed control back."""
+    return bool(message.response_metadata.get(_HANDOFF_BACK))
+
+
+def _is_handoff(message: BaseMessage) -> bool:
+    return is_handoff_back(message) or bool(message.response_metadata.get(_HANDOFF))
+
+
+def _only_calls(message: AIMessage) -> bool:
+    return bool(message.tool_calls) and not message.text
+
+
+def _has_content(message: AIMessage) -> bool:
+    if message.text or isinstance(message.content, str):
+        return bool(message.text)
+    return any(block["type"] in FILES for block in message.content_blocks)
