@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import streaming
@@ -35,4 +35,12 @@ def supervisor(state: MessagesState) -> dict[str, Any]:
     return {"messages": [AIMessage("")]}
 
 
-handed_back = _graph(hand_back, supervisor)
+def string(state: MessagesState) -> dict[str, Any]:
+    return {"messages": "The bill is paid."}
+
+
+def system(state: MessagesState) -> dict[str, Any]:
+    return {"messages": [SystemMessage("The bill is paid.")]}
+
+
+handed_back, returns_string, returns_system = _graph(hand_back, supervisor), _graph(string), _graph(system)

@@ -231,7 +231,7 @@ class LangGraphAgent:
             return
         if isinstance(plan, AlreadyDone):
             assert past is not None  # else there is no plan of this kind
-            for ending in _ending_of(result_of_run(self._mapping, past.before_for(past.after), past.after), call):
+            for ending in self._ending(past.before_for(past.after), past.after, call):
                 yield ending
             return
         translator = self._translator(call, past)
@@ -272,7 +272,10 @@ class LangGraphAgent:
             raise _Unfinished
         if translator.interrupted:
             raise _NoMemory
-        return list(_ending_of(result_of_run(self._mapping, translator.before, translator.after), call))
+        return list(self._ending(translator.before, translator.after, call))
+
+    def _ending(self, before: Any, after: Any, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
+        return _ending_of(result_of_run(self._mapping, before, after, call.is_sent), call)
 
     def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
         """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""

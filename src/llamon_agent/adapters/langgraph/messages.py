@@ -34,15 +34,18 @@ def messages_in(values: Any) -> tuple[BaseMessage, ...]:
 
 
 def readable_messages(values: Any) -> list[BaseMessage]:
-    """The messages of a state, for reading; also those of a list without LangGraph's reducer of messages.
+    """The messages of a state, for reading; also those of a key without LangGraph's reducer of messages.
 
-    Shape: such a list holds messages as the graph wrote them: also mappings or pairs, as LangChain takes them. The id
-           of such a message is its place.
+    Shape: such a key holds messages as the graph wrote them: also mappings, pairs or strings, as LangChain takes them.
+           A string is a human message. The id of such a message is its place.
     """
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    if not isinstance(found, list):
-        return []
-    return [message for place, each in enumerate(found) if (message := _message(each, str(place))) is not None]
+    entries = enumerate(_entries_in(values))
+    return [message for place, each in entries if (message := _message(each, str(place))) is not None]
+
+
+def unreadable_entries(values: Any) -> list[Any]:
+    """The entries of a state's messages that are no messages in any form."""
+    return [each for each in _entries_in(values) if _message(each, "") is None]
 
 
 def with_tool_results(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
@@ -133,10 +136,16 @@ def _window(messages: list[BaseMessage], window_size: int) -> list[BaseMessage]:
     return kept or messages[-1:]
 
 
+def _entries_in(values: Any) -> list[Any]:
+    """A value that is no list is the only entry."""
+    found = values.get(MESSAGES) if isinstance(values, dict) else None
+    return found if isinstance(found, list) else [] if found is None else [found]
+
+
 def _message(value: Any, new_id: str) -> BaseMessage | None:
     if isinstance(value, BaseMessage):
         return value
-    if not isinstance(value, dict | tuple):
+    if not isinstance(value, dict | tuple | str):
         return None
     try:
         [message] = convert_to_messages([value])

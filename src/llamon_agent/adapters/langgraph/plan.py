@@ -35,6 +35,8 @@ from llamon_agent.domain.events import (
     Started,
 )
 
+_SEED = "seed:"
+
 _NOTHING_PENDING = "Nothing waits for an answer in this conversation; send a new message instead."
 _STOPPED = "Stopped, as asked. Nothing more was done."
 
@@ -45,7 +47,7 @@ class GraphCall:
 
     Shape: message_id is the wanted id of the current message; received counts the turns of history that came, of which
            prefill may be seeded; answer is set if this answers a question; answer_id is the id of the answer's text,
-           and ids of its files begin with it.
+           and ids of its files begin with it. The message_id of a task begins with the task's id and a colon.
     """
 
     content: str | list[str | Block]
@@ -54,6 +56,15 @@ class GraphCall:
     received: int = 0
     answer: CallerAnswer | None = None
     answer_id: str = ""
+
+    def is_sent(self, message: BaseMessage) -> bool:
+        """Whether the caller sent this message: in this call or an earlier one of its task, in the host's history, or
+        as an answer that a node has kept.
+        """
+        if self.answer is not None and message.text == self.answer.text:
+            return True
+        task, _, _ = self.message_id.partition(":")
+        return message.id == self.message_id or (message.id or "").startswith((f"{task}:", _SEED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,7 @@ def decide_seeds(
         return [], THREAD_NOT_EMPTY
     if not takes_messages:
         return [], NO_MESSAGES_CHANNEL
-    seeds = [message.model_copy(update={"id": f"seed:{place}"}) for place, message in enumerate(seedable(prefill))]
+    seeds = [message.model_copy(update={"id": f"{_SEED}{place}"}) for place, message in enumerate(seedable(prefill))]
     return seeds, COLD_START if seeds else NO_USABLE_TURNS
 
 

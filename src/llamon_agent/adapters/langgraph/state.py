@@ -12,7 +12,7 @@ all other blocks stay inside.
 """
 
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from mimetypes import MimeTypes
 from typing import Any
@@ -23,7 +23,7 @@ from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
-from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of
+from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of, kinds_added, string_of_node
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
 from llamon_agent.adapters.langgraph.thread import Graph
@@ -128,17 +128,40 @@ class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
     data: Any = msgspec.UNSET
 
 
-def result_of_run(mapping: StateMapping, before: Any, after: Any) -> GraphResult:
-    """The result of a run, from the state at its start and at its end."""
+_EMPTY = (GraphResult(), GraphResult(text=""))
+
+
+def result_of_run(
+    mapping: StateMapping, before: Any, after: Any, is_sent: Callable[[BaseMessage], bool] = lambda _: False
+) -> GraphResult:
+    """The result of a run, from the state at its start and at its end.
+
+    Shape: is_sent says whether the caller sent a message.
+    """
     data = _structured(before, after)
     if mapping.output_key is not None:
         answer = after.get(mapping.output_key) if isinstance(after, dict) else None
     else:
-        answer = answer_of(added_messages(before, after))
+        added = added_messages(before, after)
+        answer = answer_of(added) or string_of_node(added, before, is_sent)
     text = _text_of(answer)
     if data is not msgspec.UNSET and isinstance(answer, ToolMessage):
         text = _text_of(data)  # a tool call made it, and the tool's result says only that
-    return GraphResult(text=text, files=tuple(files_in(answer)) if isinstance(answer, BaseMessage) else (), data=data)
+    files = tuple(files_in(answer)) if isinstance(answer, BaseMessage) else ()
+    result = GraphResult(text=text, files=files, data=data)
+    if mapping.output_key is None and result in _EMPTY:
+        _warn_of_no_answer(before, after)
+    return result
+
+
+def _warn_of_no_answer(before: Any, after: Any) -> None:
+    """Log why a task will have no text. Shape: kinds only, as the content is not for the log."""
+    kinds = kinds_added(before, after)
+    if kinds:
+        _log.warning(
+            "the task has no text: none of the messages that its run added is an answer (the last ones: %s)",
+            ", ".join(kinds[-3:]),
+        )
 
 
 def _structured(before: Any, after: Any) -> Any:

@@ -236,6 +236,43 @@ async def test_a_message_that_a_plain_list_keeps_as_it_was_written_is_the_answer
         assert (spoken(events), whole(events)) == ("Hello.", "Hello.")
 
 
+class OneValue(TypedDict):
+    messages: Any
+
+
+RETURNED = {
+    "a string": (MessagesState, "Hello."),
+    "a string in a plain list": (PlainList, ["Hello."]),
+    "a string as the only value": (OneValue, "Hello."),
+    "a mapping as the only value": (OneValue, {"role": "assistant", "content": "Hello."}),
+}
+
+
+def graph_over(state: Any, node: Any) -> Graph:
+    """One node over a state of one's own."""
+    builder = StateGraph(state)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize(("state", "returned"), RETURNED.values(), ids=RETURNED)
+async def test_a_string_that_a_node_returns_is_the_answer(state: Any, returned: Any) -> None:
+    agent = agent_of(graph_over(state, lambda _: {"messages": returned}))
+    for task in ("1", "2"):
+        events = await events_of(agent, turn("hi", task=task))
+        assert (spoken(events), whole(events)) == ("", "Hello.")
+
+
+async def test_an_answer_of_the_caller_that_a_node_keeps_is_not_the_agents_answer(saver: Saver) -> None:
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [HumanMessage(interrupt("Sure?"))]}
+
+    agent = agent_of(node_graph(node, saver))
+    assert asked(await events_of(agent, turn("hi"))).questions
+    assert whole(await events_of(agent, turn("yes", answers=True))) == ""
+
+
 # -- words in front of a question
 
 

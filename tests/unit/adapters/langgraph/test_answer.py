@@ -5,10 +5,16 @@ langgraph-swarm 0.1.
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from tests.unit.adapters.langgraph.scripted import calling
 
-from llamon_agent.adapters.langgraph.answer import added_messages, answer_of, is_handoff_back
+from llamon_agent.adapters.langgraph.answer import (
+    added_messages,
+    answer_of,
+    is_handoff_back,
+    kinds_added,
+    string_of_node,
+)
 
 BACK: dict[str, Any] = {"response_metadata": {"__is_handoff_back": True}}
 AWAY: dict[str, Any] = {"response_metadata": {"__handoff_destination": "expert"}}
@@ -83,3 +89,43 @@ def test_what_a_run_added_is_what_is_new_or_has_changed() -> None:
 
 def test_only_the_messages_of_the_way_back_are_hand_backs() -> None:
     assert [is_handoff_back(message) for message in (*HAND_BACK, *TO_EXPERT, PAID)] == [True, True, False, False, False]
+
+
+SENT = HumanMessage("hi", id="sent")
+OWN = HumanMessage("text", id="own")
+
+
+@pytest.mark.parametrize(
+    ("added", "answer"),
+    [
+        ([OWN], OWN),
+        ([SENT, OWN], OWN),
+        ([ToolMessage("r", tool_call_id="1"), OWN], OWN),
+        ([SENT], None),
+        ([OWN, SENT], None),
+        ([OWN, SystemMessage("s")], None),
+        ([EMPTY, OWN], None),
+        ([HumanMessage("rewritten", id="old")], None),
+        ([], None),
+    ],
+)
+def test_a_human_message_is_the_answer_only_if_the_run_wrote_it_last_and_no_ai_message(
+    added: list[BaseMessage], answer: BaseMessage | None
+) -> None:
+    before = {"messages": [HumanMessage("original", id="old")]}
+    assert string_of_node(added, before, lambda message: message.id == "sent") == answer
+
+
+@pytest.mark.parametrize(
+    ("added", "kinds"),
+    [
+        ([SENT, SystemMessage("s")], ["human", "system"]),
+        ([*TO_EXPERT, *HAND_BACK, EMPTY], ["ai with tool calls", *["hand-off"] * 3, "ai without text"]),
+        ([LOOKED, 7], ["tool"]),
+        ([{"rows": 3}, 7], ["dict", "int"]),
+        ([], []),
+    ],
+)
+def test_the_kinds_of_what_a_run_added_are_named_without_content(added: list[Any], kinds: list[str]) -> None:
+    old = [AIMessage("a", id="1"), {"old": 1}]
+    assert kinds_added({"messages": old}, {"messages": [*old, *added]}) == kinds

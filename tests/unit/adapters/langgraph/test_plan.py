@@ -233,3 +233,12 @@ def test_history_without_a_usable_turn_says_so() -> None:
 def test_a_pending_question_is_the_first_reason_not_to_seed() -> None:
     state = ThreadState(exists=True, questions=(Question(id="q", value="?"),))
     assert decide_seeds(state, [HumanMessage("h")], takes_messages=True) == ([], "pending_interrupt")
+
+
+def test_messages_of_the_caller_are_known_by_their_ids_or_as_the_answers_text() -> None:
+    call = GraphCall("hi", "task:m2", answer=CallerAnswer(text="yes"))
+    sent = [HumanMessage("a", id="task:m1:2"), HumanMessage("a", id="seed:0"), HumanMessage("yes", id="x")]
+    others = [HumanMessage("no", id="x"), HumanMessage("no"), HumanMessage("no", id="task1:m1")]
+    assert [call.is_sent(message) for message in sent] == [True] * 3
+    assert [call.is_sent(message) for message in others] == [False] * 3
+    assert GraphCall("hi", "m").is_sent(HumanMessage("hi", id="m"))

@@ -233,6 +233,14 @@ async def test_a_run_that_died_after_the_last_node_gives_its_result_and_nothing_
     assert events == [started(first), Complete(text="said three")]
 
 
+@pytest.mark.parametrize(("returned", "answer"), [("Hello.", "Hello."), ([], "")])
+async def test_after_a_crash_the_messages_of_the_caller_are_no_answer(returned: Any, answer: str, saver: Saver) -> None:
+    agent = agent_of(node_graph(lambda _: {"messages": returned}, saver))
+    taken = turn("go", past=history("a"))
+    for given in (taken, again(taken)):
+        assert whole(await events_of(agent, given)) == answer
+
+
 async def test_a_run_that_died_at_a_question_asks_it_and_nothing_runs(saver: Saver) -> None:
     steps = Steps(ask="two")
     agent = agent_of(steps.graph(saver))

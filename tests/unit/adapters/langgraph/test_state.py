@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
@@ -100,7 +100,7 @@ def test_the_prompt_goes_where_the_mapping_says() -> None:
     ("after", "answer"),
     [
         ([OLD], None),
-        ([OLD, HumanMessage("q", id="2")], None),
+        ([OLD, SystemMessage("s", id="2")], None),
         ([OLD, AIMessage("new", id="2")], "new"),
         ([OLD, AIMessage("a", id="2"), AIMessage("b", id="3"), HumanMessage("note", id="4")], "b"),
         ([AIMessage("changed", id="1")], "changed"),
@@ -112,6 +112,46 @@ def test_the_prompt_goes_where_the_mapping_says() -> None:
 )
 def test_the_answer_is_the_last_ai_message_that_the_run_added(after: Any, answer: str | None) -> None:
     assert result_of_run(MESSAGES, {"messages": [OLD]}, {"messages": after}) == GraphResult(text=answer)
+
+
+@pytest.mark.parametrize(
+    ("added", "logged"),
+    [
+        ([HumanMessage("secret", id="2"), SystemMessage("secret", id="3")], "(the last ones: human, system)"),
+        ([AIMessage("", id="2")], "(the last ones: ai without text)"),
+        ([{"rows": "secret"}], "(the last ones: dict)"),
+    ],
+)
+def test_a_run_without_an_answer_logs_the_kinds_of_what_it_added(
+    added: Any, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not result_of_run(MESSAGES, {"messages": [OLD]}, {"messages": [OLD, *added]}).text
+    (line,) = caplog.messages
+    assert line.startswith("the task has no text: ")
+    assert logged in line
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize(
+    ("mapping", "after"),
+    [
+        (MESSAGES, {"messages": [OLD]}),
+        (MESSAGES, {"messages": [OLD, AIMessage("new", id="2")]}),
+        (MESSAGES, {"messages": [OLD, SystemMessage("s", id="2")], "structured_response": {"n": 1}}),
+        (QA, {"messages": [OLD, SystemMessage("s", id="2")]}),
+    ],
+)
+def test_a_run_that_answers_or_adds_nothing_logs_nothing(
+    mapping: StateMapping, after: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    result_of_run(mapping, {"messages": [OLD]}, after)
+    assert caplog.messages == []
+
+
+def test_a_string_that_a_node_returned_is_the_answer_unless_the_caller_sent_it() -> None:
+    after = {"messages": [OLD, HumanMessage("text", id="2")]}
+    assert result_of_run(MESSAGES, {"messages": [OLD]}, after).text == "text"
+    assert result_of_run(MESSAGES, {"messages": [OLD]}, after, lambda message: message.id == "2").text is None
 
 
 @pytest.mark.parametrize(

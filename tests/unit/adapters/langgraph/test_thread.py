@@ -22,7 +22,7 @@ from tests.unit.adapters.langgraph.scripted import (
     tool_graph,
 )
 
-from llamon_agent.adapters.langgraph.messages import messages_in, readable_messages
+from llamon_agent.adapters.langgraph.messages import messages_in, readable_messages, unreadable_entries
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, subgraphs_of, thread_config
 
 Saver = BaseCheckpointSaver[Any]
@@ -277,5 +277,13 @@ def test_messages_are_read_in_every_form_and_what_is_none_is_passed_over() -> No
         ("x", "a"),
         ("1", "b"),
         ("2", "c"),
+        ("6", "e"),
     ]
-    assert readable_messages({"messages": "text"}) == readable_messages(None) == []
+    assert [message.content for message in readable_messages({"messages": "text"})] == ["text"]
+    assert readable_messages({"messages": None}) == readable_messages(None) == []
+
+
+def test_what_is_no_message_in_any_form_is_found() -> None:
+    assert unreadable_entries({"messages": [AIMessage("a"), 7, "e", {"rows": 3}]}) == [7, {"rows": 3}]
+    assert unreadable_entries({"messages": {"rows": 3}}) == [{"rows": 3}]
+    assert unreadable_entries(None) == []
