@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.e2e.conftest import reload, running_edge
-from tests.e2e.test_many_agents import names, says
+from tests.e2e.test_many_agents import ask, names, params, says
 
 GRAPH = """
 from langchain_core.messages import AIMessage
@@ -107,6 +107,39 @@ async def test_files_of_one_name_in_two_folders_are_each_served(tmp_path: Path) 
     with running_edge("--config", str(file), data=tmp_path / "data") as edge:
         async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
             assert [await says(http, f"/a2a/{name}", "?") for name in files] == ["one", "two"]
+
+
+IN_MEMORY = """
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+
+def node(state):
+    text = state["messages"][-1].content
+    answer = interrupt(text) if text.endswith("?") else len(state["messages"])
+    return {"messages": [AIMessage(str(answer))]}
+
+
+builder = StateGraph(MessagesState)
+builder.add_node("node", node)
+builder.add_edge(START, "node")
+graph = builder.compile(checkpointer=MemorySaver())
+"""
+
+
+async def test_a_graph_with_a_saver_in_memory_keeps_conversation_and_question_over_a_restart(tmp_path: Path) -> None:
+    file, data = write(tmp_path / "tutorial.py", IN_MEMORY), tmp_path / "data"
+    with running_edge(f"{file}:graph", data=data) as edge:
+        edge.await_line("its threads are kept by this edge, not in the memory of its InMemorySaver")
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert await says(http, "/a2a", "hi", contextId="talk") == "1"
+            asked = await ask(http, "/a2a", "message/send", params("go on?", contextId="question"))
+    with running_edge(f"{file}:graph", data=data) as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert await says(http, "/a2a", "hi", messageId="m2", contextId="talk") == "3"
+            assert await says(http, "/a2a", "yes", messageId="m2", taskId=asked["id"]) == "yes"
 
 
 UNFIT = {

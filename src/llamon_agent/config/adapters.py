@@ -16,7 +16,7 @@ class LangGraphConfig(Section):
 
     checkpointer: Checkpointer = "data"
     """Where threads are kept; `data` is where tasks are. A graph that was compiled with its own checkpointer keeps that
-    one."""
+    one; an InMemorySaver only where threads are kept in memory or not at all."""
     window_size: Annotated[int, Field(ge=1)] | None = None
     """How many messages of a thread the graph is given; older ones are removed from it. Without it, all."""
     input_key: str | None = None

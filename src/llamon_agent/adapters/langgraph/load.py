@@ -2,7 +2,9 @@
 
 The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
 context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
-keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours.
+keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours. A saver in memory,
+as in every tutorial, gives way to ours if ours outlives the process, as on LangGraph's own platform. The graph that the
+module holds is never changed: a copy gets our checkpointer.
 
 A graph also gives the defaults of its card: its name, its module's docstring, and its tools as skills.
 """
@@ -10,6 +12,7 @@ A graph also gives the defaults of its card: its name, its module's docstring, a
 import asyncio
 import inspect
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
@@ -53,7 +57,7 @@ async def load_graph(
     """
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
-    graph = _with_checkpointer(_compiled(target, made), checkpointer)
+    graph = _with_checkpointer(target, _compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target)
     check_memory(graph, window_size, target)
     check_context(graph, target)
@@ -112,10 +116,41 @@ def _compiled(target: str, made: Any) -> Graph:
         raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the line above says why.") from exc
 
 
-def _with_checkpointer(graph: Graph, checkpointer: BaseCheckpointSaver[Any] | None) -> Graph:
-    if graph.checkpointer is False or isinstance(graph.checkpointer, BaseCheckpointSaver):
+def _with_checkpointer(target: str, graph: Graph, ours: BaseCheckpointSaver[Any] | None) -> Graph:
+    own, ours_lasts = graph.checkpointer, isinstance(ours, BaseCheckpointSaver) and not isinstance(ours, InMemorySaver)
+    if ours_lasts:
+        _warn_of_inner_memory(target, graph)
+    if own is False or (isinstance(own, BaseCheckpointSaver) and not (ours_lasts and _is_memory(own))):
         return graph
-    return graph.copy(update={"checkpointer": checkpointer})
+    if own and own is not True:
+        log.info(
+            "the target %r: its threads are kept by this edge, not in the memory of its %s", target, type(own).__name__
+        )
+    return graph.copy(update={"checkpointer": ours})
+
+
+def _is_memory(saver: object) -> bool:
+    """Whether it is LangGraph's saver in memory. A class made of it, or one with a file, may keep threads."""
+    return type(saver) is InMemorySaver and type(saver.storage) is defaultdict
+
+
+def _warn_of_inner_memory(target: str, graph: Graph) -> None:
+    """Warn of graphs with a saver in memory that a node calls in its code.
+
+    A graph that is itself a node uses the checkpointer of the graph around it. So does one that is called, unless the
+    call gives a thread_id of its own.
+    """
+    inner = subgraphs_of(graph, recurse=True)
+    are_nodes = {id(node.bound) for each in (graph, *(one for _, one in inner)) for node in each.nodes.values()}
+    for name, subgraph in inner:
+        if id(subgraph) not in are_nodes and _is_memory(subgraph.checkpointer):
+            log.warning(
+                "The target %r: the node %r calls a graph that has an %s of its own; threads that it keeps there end "
+                "with this process",
+                target,
+                name,
+                type(subgraph.checkpointer).__name__,
+            )
 
 
 async def _check_checkpointer(graph: Graph, target: str) -> None:

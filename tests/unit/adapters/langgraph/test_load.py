@@ -1,18 +1,21 @@
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.load import load_graph
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.domain.errors import ConfigError
 
 SOURCE = """
 import sqlite3
+from collections import defaultdict
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypedDict
 from langchain_core.messages import AIMessage
@@ -36,6 +39,31 @@ inherits = builder.compile(checkpointer=True)
 sync_only = builder.compile(checkpointer=SqliteSaver(sqlite3.connect(":memory:", check_same_thread=False)))
 other_state = build(TypedDict("Other", {"question": str})).compile()
 loose = StateGraph(MessagesState)
+
+class OwnSaver(InMemorySaver):
+    pass
+
+class OnDisk(defaultdict):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+derived = builder.compile(checkpointer=OwnSaver())
+on_disk = builder.compile(checkpointer=InMemorySaver(factory=OnDisk))
+
+async def calls(state):
+    return await own.ainvoke(state, {"configurable": {"thread_id": "inner"}})
+
+def around(node):
+    outer = StateGraph(MessagesState)
+    outer.add_node("inner", node)
+    outer.add_edge(START, "inner")
+    return outer.compile()
+
+calling = around(calls)
+containing = around(own)
 
 def factory():
     return builder.compile()
@@ -124,6 +152,47 @@ async def test_a_graph_keeps_its_own_checkpointer_or_stays_without(project: Path
     assert isinstance(own.checkpointer, InMemorySaver)
     assert own.checkpointer is not ours
     assert (await load_graph("llamon_sample:stateless", checkpointer=ours)).checkpointer is False
+
+
+@pytest.fixture
+async def lasting() -> AsyncIterator[AsyncSqliteSaver]:
+    """A checkpointer of a kind that outlives the process."""
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+        yield saver
+
+
+async def test_a_saver_in_memory_gives_way_to_ours_in_a_copy_and_the_log_says_so(
+    project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    graph = await load_graph("llamon_sample:own", checkpointer=lasting)
+    assert graph.checkpointer is lasting
+    assert LangGraphAgent(graph).survives_restart
+    assert isinstance(sys.modules["llamon_sample"].own.checkpointer, InMemorySaver)
+    said = "the target 'llamon_sample:own': its threads are kept by this edge, not in the memory of its InMemorySaver"
+    assert [record.getMessage() for record in caplog.records if record.name.endswith("load")] == [said]
+
+
+@pytest.mark.parametrize("attribute", ["derived", "on_disk", "stateless"])
+async def test_every_other_saver_of_a_graph_stays(
+    project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture, attribute: str
+) -> None:
+    caplog.set_level("INFO")
+    graph = await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)
+    assert graph is getattr(sys.modules["llamon_sample"], attribute)
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(("attribute", "warnings"), [("calling", 1), ("containing", 0), ("compiled", 0)])
+async def test_a_saver_in_memory_that_a_node_uses_by_itself_is_a_warning(
+    project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture, attribute: str, warnings: int
+) -> None:
+    graph = await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)
+    assert caplog.text.count("the node 'inner' calls a graph that has an InMemorySaver of its own") == warnings
+    given: Any = {"messages": [("user", "hi")]}
+    await graph.ainvoke(given, {"configurable": {"thread_id": "outer"}})
+    kept_in_memory = sys.modules["llamon_sample"].own.checkpointer.storage
+    assert list(kept_in_memory) == ["inner"] * warnings
 
 
 async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: Path) -> None:
