@@ -225,6 +225,7 @@ async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitSta
         stack=stack,
         mapping=mapping,
         window_size=options.window_size,
+        agent=spec.target.name,
     )
     return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
 

@@ -146,6 +146,7 @@ UNFIT = {
     "factory": "def graph(one, two, three):\n    pass\n",
     "missing": "import nowhere_at_all\n",
     "number": "graph = 1\n",
+    "other_state": GRAPH.format(imports="class MessagesState(dict):\n    question: str"),
 }
 
 
@@ -169,6 +170,7 @@ async def test_graphs_that_cannot_be_served_are_left_out_and_said_so(tmp_path: P
         for name in UNFIT:
             assert f"langgraph.json: {name} is not served: The target" in log
             assert f"  note  {name} is not served: The target" in log
+        assert "set agents.other_state.langgraph.input_key to the state key that takes the prompt" in log
         assert "the default agent is fit, not factory" in log
 
 

@@ -49,16 +49,18 @@ async def load_graph(
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
+    agent: str = "NAME",
 ) -> Graph:
     """The graph of a target, ready to run, and checked against the mapping and the window.
 
-    Shape:  stack keeps a factory's context manager open; without a stack there may be no such factory.
+    Shape:  stack keeps a factory's context manager open; without a stack there may be no such factory. agent is the
+            name in a configuration, for the texts of errors.
     Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(target, _compiled(target, made), checkpointer)
-    check_state(graph, mapping or StateMapping(), target)
+    check_state(graph, mapping or StateMapping(), target, agent)
     check_memory(graph, window_size, target)
     check_context(graph, target)
     await _check_checkpointer(graph, target)

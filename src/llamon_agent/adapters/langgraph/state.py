@@ -55,16 +55,20 @@ class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
     output_key: str | None = None
 
 
-def check_state(graph: Graph, mapping: StateMapping, target: str) -> None:
-    """Refuse, at start, a graph that cannot take a prompt or give an answer. Raises: ConfigError."""
+def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "NAME") -> None:
+    """Refuse, at start, a graph that cannot take a prompt or give an answer.
+
+    Shape:  agent is its name in a configuration, for the text.
+    Raises: ConfigError.
+    """
     takes = _input_keys(graph)
     if (mapping.input_key is None and MESSAGES not in takes) or (
         mapping.output_key is None and MESSAGES not in graph.channels
     ):
         raise ConfigError(
             f"The target {target!r}: this graph does not take and give 'messages'; in a configuration file, "
-            "set agents.<name>.langgraph.input_key to the state key that takes the prompt, "
-            "and agents.<name>.langgraph.output_key to the one that holds the answer."
+            f"set agents.{agent}.langgraph.input_key to the state key that takes the prompt, "
+            f"and agents.{agent}.langgraph.output_key to the one that holds the answer."
         )
     if mapping.input_key is not None and mapping.input_key not in takes:
         raise ConfigError(

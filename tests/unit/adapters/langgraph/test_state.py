@@ -59,7 +59,7 @@ def test_graphs_that_take_a_prompt_and_give_an_answer_pass() -> None:
 @pytest.mark.parametrize(
     ("mapping", "told"),
     [
-        (MESSAGES, "does not take and give 'messages'; in a configuration file, set agents.<name>.langgraph.input_key"),
+        (MESSAGES, "does not take and give 'messages'; in a configuration file, set agents.helper.langgraph.input_key"),
         (StateMapping(input_key="question"), "does not take and give 'messages'"),
         (StateMapping(output_key="answer"), "does not take and give 'messages'"),
         (StateMapping(input_key="nope", output_key="answer"), "input_key is 'nope'"),
@@ -68,7 +68,7 @@ def test_graphs_that_take_a_prompt_and_give_an_answer_pass() -> None:
 )
 def test_a_graph_that_takes_no_prompt_or_gives_no_answer_is_refused_at_start(mapping: StateMapping, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as raised:
-        check_state(question_graph(), mapping, "pkg:graph")
+        check_state(question_graph(), mapping, "pkg:graph", "helper")
     assert raised.value.public.startswith("The target 'pkg:graph': ")
 
 
