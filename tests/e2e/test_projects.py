@@ -144,6 +144,7 @@ async def test_a_graph_with_a_saver_in_memory_keeps_conversation_and_question_ov
 
 UNFIT = {
     "factory": "def graph(one, two, three):\n    pass\n",
+    "key": "import os\nraise ValueError('not a key: ' + os.environ['SAMPLE_KEY'])\n",
     "missing": "import nowhere_at_all\n",
     "number": "graph = 1\n",
     "other_state": GRAPH.format(imports="class MessagesState(dict):\n    question: str"),
@@ -159,7 +160,8 @@ def project(folder: Path, **files: str) -> None:
 
 async def test_graphs_that_cannot_be_served_are_left_out_and_said_so(tmp_path: Path) -> None:
     project(tmp_path, **UNFIT, fit=GRAPH.format(imports="WORD = 'fit'"))
-    with running_edge("langgraph.json", data=tmp_path / "data", cwd=tmp_path) as edge:
+    key = {"SAMPLE_KEY": "sk-12345"}
+    with running_edge("langgraph.json", data=tmp_path / "data", cwd=tmp_path, env=key) as edge:
         edge.await_line("  stop  Ctrl-C")
         async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
             assert await names(http) == ["fit"]
@@ -171,6 +173,8 @@ async def test_graphs_that_cannot_be_served_are_left_out_and_said_so(tmp_path: P
             assert f"langgraph.json: {name} is not served: The target" in log
             assert f"  note  {name} is not served: The target" in log
         assert "set agents.other_state.langgraph.input_key to the state key that takes the prompt" in log
+        assert "key_graph.py:2: not a key: $SAMPLE_KEY; correct it there." in log
+        assert "sk-12345" not in log
         assert "the default agent is fit, not factory" in log
 
 

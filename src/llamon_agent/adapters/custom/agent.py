@@ -19,10 +19,10 @@ import msgspec
 
 from llamon_agent.adapters.custom.outputs import event_of, outputs_of, runs_on_loop
 from llamon_agent.adapters.custom.signature import read_signature, takes_nothing
+from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.prompts import PrefillToLc, SeenContexts, decide_seed, text_prompt
 from llamon_agent.adapters.worker_threads import joining
-from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, Complete, Started
 from llamon_agent.domain.ids import random_id
@@ -183,5 +183,5 @@ async def _make(spec: str, factory: Callable[[], object]) -> object:
         return await made if isinstance(made, Awaitable) else made
     except (Exception, SystemExit) as exc:  # the factory's own code, which may raise anything
         raise ConfigError(
-            f"The target {spec!r} was called as a factory, without arguments, and failed: {brief(exc)}."
+            f"The target {spec!r} was called as a factory, without arguments, and failed: {explain(exc)}."
         ) from exc

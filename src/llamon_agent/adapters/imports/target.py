@@ -20,10 +20,10 @@ from types import ModuleType
 
 import msgspec
 
+from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.names import OtherModule, keep_names, module_name, other_module
 from llamon_agent.adapters.imports.path import importable, project_folders
 from llamon_agent.adapters.imports.scan import local_modules, locate
-from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _run_import(wanted: _Wanted, load: Callable[[str], ModuleType]) -> ModuleTyp
     except ModuleNotFoundError as exc:
         raise ConfigError(_what_is_missing(wanted, exc.name or wanted.name)) from exc
     except (Exception, SystemExit) as exc:  # the module's own code, which may raise anything
-        raise ConfigError(f"The target {wanted.spec!r} cannot be imported: {brief(exc)}; correct it there.") from exc
+        raise ConfigError(f"The target {wanted.spec!r} cannot be imported: {explain(exc)}; correct it there.") from exc
 
 
 def _what_is_missing(wanted: _Wanted, missing: str) -> str:

@@ -21,7 +21,7 @@ from langgraph.pregel import Pregel
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ValidationError
 
-from llamon_agent.domain.error_location import brief
+from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.domain.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -101,10 +101,10 @@ def _try(schema: type[Any]) -> None:
         schema()
     except ValidationError as exc:
         names = dict.fromkeys(str(error["loc"][0]) for error in exc.errors(include_input=False) if error["loc"])
-        raise _NotMade(_no_value(names) if names else f"cannot be made: {brief(exc)}") from exc
+        raise _NotMade(_no_value(names) if names else f"cannot be made: {explain(exc)}") from exc
     except Exception as exc:  # the author's own code
         missing = [each.name for each in fields(schema) if _is_required(each)] if is_dataclass(schema) else []
-        raise _NotMade(_no_value(missing) if missing else f"cannot be made: {brief(exc)}") from exc
+        raise _NotMade(_no_value(missing) if missing else f"cannot be made: {explain(exc)}") from exc
 
 
 def _is_required(field: Any) -> bool:

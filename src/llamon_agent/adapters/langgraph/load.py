@@ -25,11 +25,11 @@ from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
+from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
-from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import SelfDescription, Skill
 
@@ -81,7 +81,7 @@ async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> A
         return await made if inspect.isawaitable(made) else made
     except (Exception, SystemExit) as exc:  # the factory's own code, which may raise anything
         raise ConfigError(
-            f"The target {target!r} was called as a factory of a graph and failed: {brief(exc)}. {_OTHERS}"
+            f"The target {target!r} was called as a factory of a graph and failed: {explain(exc)}. {_OTHERS}"
         ) from exc
 
 

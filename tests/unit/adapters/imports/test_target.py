@@ -259,12 +259,17 @@ def test_a_module_that_needs_another_one_names_that(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("\nraise ValueError('a secret')", "ValueError at {file}:2"),
-        ("import sys\nsys.exit(3)", "SystemExit at {file}:2"),
-        ("\n\ndef broken(:", "SyntaxError at {file}:3"),
+        ("\nraise ValueError('no model\\nmore')", "ValueError at {file}:2: no model; correct it there."),
+        ("import sys\nsys.exit(3)", "SystemExit at {file}:2: 3;"),
+        ("\n\ndef broken(:", "SyntaxError at {file}:3: invalid syntax;"),
+        ("import os\nint(os.environ['SAMPLE_KEY'])", "with base 10: '$SAMPLE_KEY';"),
+        ("import os\nos.environ['SAMPLE_NONE']", "KeyError at {file}:2: 'SAMPLE_NONE';"),
     ],
 )
-def test_the_error_for_a_module_that_fails_has_the_place_and_not_its_text(tmp_path: Path, code: str, told: str) -> None:
+def test_the_error_for_a_module_that_fails_has_the_place_and_the_first_line_of_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, told: str
+) -> None:
+    monkeypatch.setenv("SAMPLE_KEY", "a secret")
     file = write(tmp_path / "failing.py", code)
     public = refused("failing:agent")
     assert told.format(file=file) in public

@@ -165,7 +165,7 @@ class CheckedWants:
 @dataclass
 class Fails:
     def __post_init__(self) -> None:
-        raise KeyError("secret")
+        raise KeyError("PROMPT")
 
 
 class KeysWant(TypedDict):
@@ -184,7 +184,7 @@ class SomeKeysWanted(TypedDict, total=False):
         (Wants, r"its context Wants has no usable value for 'prompt'\. "),
         (ModelWants, r"its context ModelWants has no usable value for 'prompt', 'limit'\. "),
         (CheckedWants, r"its context CheckedWants has no usable value for 'prompt'\. "),
-        (Fails, r"its context Fails cannot be made: KeyError at .*test_context.py:\d+\. "),
+        (Fails, r"its context Fails cannot be made: KeyError at .*test_context.py:\d+: 'PROMPT'\. "),
     ],
 )
 def test_a_context_that_cannot_be_made_is_refused_with_its_fields(schema: Any, told: str) -> None:

@@ -94,7 +94,7 @@ def managed_plainly():
     log.append("closed")
 
 def failing():
-    raise RuntimeError("secret")
+    raise RuntimeError("no such model")
 
 def exiting():
     raise SystemExit(1)
@@ -213,8 +213,8 @@ async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: 
         ("llamon_sample:absent", "has no attribute 'absent'"),
         ("llamon_sample:number", "is no graph"),
         ("llamon_sample:wrong", "called as a factory, and what it returned, of type int, is no graph"),
-        ("llamon_sample:failing", r"failed: RuntimeError at .*llamon_sample.py:\d+\."),
-        ("llamon_sample:exiting", r"failed: SystemExit at .*llamon_sample.py:\d+\."),
+        ("llamon_sample:failing", r"failed: RuntimeError at .*llamon_sample.py:\d+: no such model\. Any"),
+        ("llamon_sample:exiting", r"failed: SystemExit at .*llamon_sample.py:\d+: 1\."),
         ("llamon_sample:talks", "called as a factory, and what it returned, of type str, .* --adapter custom"),
         ("llamon_sample:number", "--adapter custom"),
         ("llamon_sample:needy", "takes nothing or one config, and this needs more"),
@@ -229,7 +229,6 @@ async def test_a_target_that_is_no_graph_is_refused_with_its_remedy(project: Pat
     with pytest.raises(ConfigError, match=told) as raised:
         await load_graph(target, checkpointer=None)
     assert raised.value.public.startswith(f"The target {target!r}")
-    assert "secret" not in raised.value.public
 
 
 async def test_why_a_graph_cannot_be_compiled_is_in_the_log(project: Path, caplog: pytest.LogCaptureFixture) -> None:
