@@ -213,13 +213,20 @@ def _absolute(target: str, folder: Path) -> str:
 
 
 def _dependencies(listed: Any, folder: Path, problems: list[str]) -> tuple[list[Path], tuple[str, ...]]:
-    """The local folders and the packages among the dependencies. Source: an entry that starts with a dot is local."""
+    """The local folders and the packages among the dependencies; a project's own file stands for its folder.
+
+    Source: an entry that starts with a dot is local.
+    """
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
         problems.append("dependencies must be a list of folders and packages")
         return [], ()
-    local = [folder / one for one in listed if one.startswith(".")]
+    local = [_folder_of(folder / one) for one in listed if one.startswith(".")]
     problems.extend(f"dependencies names {place}, which is no folder" for place in local if not place.is_dir())
     return local, tuple(one for one in listed if not one.startswith("."))
+
+
+def _folder_of(place: Path) -> Path:
+    return place.parent if place.name in _PROJECT_FILES and place.is_file() else place
 
 
 def _importable(place: Path) -> Iterator[Path]:

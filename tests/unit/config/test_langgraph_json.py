@@ -148,6 +148,21 @@ def test_local_dependencies_are_importable_as_if_they_were_installed(read: Read,
     assert len(sys.path) == before + 4
 
 
+@pytest.mark.parametrize("file", ["pyproject.toml", "setup.py"])
+def test_a_projects_own_file_as_a_dependency_stands_for_its_folder(read: Read, tmp_path: Path, file: str) -> None:
+    (tmp_path / "app" / "src").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "app"):
+        (folder / file).touch()
+    project = read(dependencies=[f"./{file}", f"./app/{file}"])
+    assert project.folders == (tmp_path, tmp_path / "app", tmp_path / "app" / "src")
+
+
+@pytest.mark.parametrize("name", ["./nowhere/pyproject.toml", "./notes.txt"])
+def test_any_other_file_as_a_dependency_is_a_problem(read: Read, tmp_path: Path, name: str) -> None:
+    (tmp_path / "notes.txt").touch()
+    assert problems(read, dependencies=[name]) == [f"dependencies names {tmp_path / name}, which is no folder"]
+
+
 def test_variables_come_from_a_file_and_override_nothing(read: Read, tmp_path: Path) -> None:
     os.environ["LG_SET"] = "before"
     (tmp_path / ".env").write_text("# mine\nexport LG_ONE='1 2'\nLG_SET=after\nLG_BARE\n", encoding="utf-8")
