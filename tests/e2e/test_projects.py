@@ -67,6 +67,18 @@ async def test_a_file_that_is_called_as_its_package_is_served_with_its_neighbour
             assert await says(http, "/a2a", "?") == "found"
 
 
+async def test_a_module_is_looked_up_in_the_folder_of_the_langgraph_json_first(tmp_path: Path) -> None:
+    for word in ("here", "project"):
+        folder = tmp_path / word
+        write(folder / "pkg" / "__init__.py")
+        write(folder / "pkg" / "tools.py", f"WORD = {word!r}")
+        graph(folder / "pkg" / "graph.py", "from pkg.tools import WORD")
+    write(tmp_path / "project" / "langgraph.json", json.dumps({"graphs": {"foo": "pkg.graph:graph"}}))
+    with running_edge("../project/langgraph.json", data=tmp_path / "data", cwd=tmp_path / "here") as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            assert await says(http, "/a2a", "?") == "project"
+
+
 def configured(**targets: Path) -> str:
     return "\n".join(
         ["agents:", *(f"  {name}: {{name: {name}, target: '{file}:graph'}}" for name, file in targets.items())]

@@ -147,11 +147,18 @@ def read_project(file: Path) -> Project:
         file=file,
         agents=agents,
         env=env,
-        folders=tuple(dict.fromkeys(place for each in local for place in _importable(each))),
+        folders=_folders(folder, agents, local),
         packages=packages,
         unused=tuple(key for key, value in values.items() if key not in _USED | _BUILDING and value),
         foreign=foreign,
     )
+
+
+def _folders(folder: Path, agents: Mapping[str, Mapping[str, str]], local: list[Path]) -> tuple[Path, ...]:
+    """The folders in which modules are found: first the file's own, if it names a graph by its module."""
+    by_module = any(not agent["target"].partition(":")[0].endswith(".py") for agent in agents.values())
+    own = [folder] if by_module else []
+    return tuple(dict.fromkeys([*own, *(place for each in local for place in _importable(each))]))
 
 
 def _read_object(file: Path) -> Mapping[str, Any]:

@@ -148,6 +148,14 @@ def test_local_dependencies_are_importable_as_if_they_were_installed(read: Read,
     assert len(sys.path) == before + 4
 
 
+def test_the_files_own_folder_comes_first_if_a_graph_is_named_by_its_module(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    graphs = {"file": "./agent.py:graph", "module": "my_pkg.graph:graph"}
+    assert read(graphs=graphs, dependencies=["./app", "."]).folders == (tmp_path, tmp_path / "app")
+    assert read(graphs=graphs).folders == (tmp_path,)
+    assert read().folders == ()
+
+
 @pytest.mark.parametrize("file", ["pyproject.toml", "setup.py"])
 def test_a_projects_own_file_as_a_dependency_stands_for_its_folder(read: Read, tmp_path: Path, file: str) -> None:
     (tmp_path / "app" / "src").mkdir(parents=True)

@@ -77,6 +77,10 @@ def _import_file(spec: str, file: Path) -> ModuleType:
 
 
 def _import_module(spec: str, name: str) -> ModuleType:
+    """A module by its name: that of the project, if it has one, or else that of the working directory or installed."""
+    own = locate(name, project_folders())
+    if name in own:
+        return _load(_Wanted(spec, name, own[name], project_folders()), own, importlib.import_module)
     folders = (Path.cwd(), *project_folders())
     with importable(Path.cwd()):
         own = locate(name, folders)

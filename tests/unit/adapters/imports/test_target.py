@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from llamon_agent.adapters.imports.path import in_project
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.domain.errors import ConfigError
 
@@ -150,6 +151,17 @@ def test_a_package_without_an_init_is_named_as_the_file_imports_it(tmp_path: Pat
     assert {import_target(f"./flows/{file}.py:name") for file in files} == {"found"}
     named = [import_target(f"./flows/{file}.py:own") for file in files]
     assert named == ["flows.one", "flows.two", "three", "flows.deep.four"]
+
+
+def test_a_module_of_a_project_comes_before_that_of_the_working_directory(tmp_path: Path) -> None:
+    for name in ("here", "project"):
+        write(tmp_path / ("." if name == "here" else name) / "my_flat.py", f"name = '{name}'")
+    write(tmp_path / "project" / "my_agent" / "__init__.py", "")
+    write(tmp_path / "my_agent" / "__init__.py", "")
+    write(tmp_path / "my_agent" / "graph.py", "name = 'here'")
+    with in_project((tmp_path / "project",)):
+        assert import_target("my_flat:name") == "project"
+        assert import_target("my_agent.graph:name") == "here"
 
 
 # Names that meet.
