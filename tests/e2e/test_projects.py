@@ -159,7 +159,7 @@ UNFIT = {
     "key": "import os\nraise ValueError('not a key: ' + os.environ['SAMPLE_KEY'])\n",
     "missing": "import nowhere_at_all\n",
     "number": "graph = 1\n",
-    "other_state": GRAPH.format(imports="class MessagesState(dict):\n    question: str"),
+    "other_state": GRAPH.format(imports="class MessagesState(dict):\n    pass"),
 }
 
 
@@ -194,3 +194,54 @@ def test_a_project_of_which_nothing_can_be_served_does_not_start(tmp_path: Path)
     project(tmp_path, **UNFIT)
     said = refused("langgraph.json", cwd=tmp_path)
     assert all(f"agents.{name}: The target" in said for name in UNFIT)
+
+
+STARTER = """
+from dataclasses import dataclass
+
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+
+class Settings(TypedDict):
+    greeting: str
+
+
+@dataclass
+class Field:
+    changeme: str = "example"
+
+
+async def answer(state: Field, runtime: Runtime[Settings]):
+    greeting = (runtime.context or {}).get("greeting")
+    return {"changeme": f"changed {state.changeme} with {greeting}"}
+
+
+builder = StateGraph(Field, context_schema=Settings)
+builder.add_node("answer", answer)
+builder.add_edge(START, "answer")
+graph = builder.compile(name="Starter")
+"""
+"""The shape of a project that LangChain's starter makes: one text with a default in the state, and no messages."""
+
+
+async def test_a_new_project_is_served_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "src/agent/__init__.py", "from agent.graph import graph\n\n__all__ = ['graph']\n")
+    write(tmp_path / "src/agent/graph.py", STARTER)
+    write(tmp_path / "pyproject.toml", "[project]\nname = 'agent'\nversion = '0.0.1'\n")
+    write(tmp_path / ".env", "LANGSMITH_PROJECT=new-agent\n")
+    keys = {"dependencies": ["."], "graphs": {"agent": "./src/agent/graph.py:graph"}, "env": ".env"}
+    write(tmp_path / "langgraph.json", json.dumps({**keys, "image_distro": "wolfi"}))
+    with running_edge("langgraph.json", data=tmp_path / "data", cwd=tmp_path) as edge:
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            for _ in range(2):
+                task = await ask(http, "/a2a", "message/send", params("hi"))
+                parts = [part for artifact in task["artifacts"] for part in artifact["parts"]]
+                said = "changed hi with None"
+                assert [part["text"] for part in parts if part["kind"] == "text"] == [said]
+                assert [part["data"] for part in parts if part["kind"] == "data"] == [{"changeme": said}]
+            values = {"message": {**params("")["message"], "parts": [{"kind": "data", "data": {"other": 1}}]}}
+            refused = await ask(http, "/a2a", "message/send", values)
+            assert refused["error"]["code"] == -32602
+            assert "Its fields: changeme." in refused["error"]["message"]

@@ -63,9 +63,9 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(data: Any, graph: str, langgraph: Any = KEYED) -> AsyncIterator[Talk]:
+async def talking(data: Any, graph: str, langgraph: Any = KEYED, graphs: Path = GRAPHS) -> AsyncIterator[Talk]:
     sections = {
-        "a2a": {"adapter": "langgraph", "target": f"{GRAPHS}:{graph}"},
+        "a2a": {"adapter": "langgraph", "target": f"{graphs}:{graph}"},
         "agents": {"demo": {"langgraph": langgraph}},
         "data": data,
     }

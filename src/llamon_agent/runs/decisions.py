@@ -27,7 +27,7 @@ from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
 from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
-from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.agent import Agent, ChecksMessages, Turn
 from llamon_agent.runs.ports.run import RunRequest, Target
 
 NODE_LOST = "The node that was working on this task is gone."
@@ -78,6 +78,12 @@ _MAX_TASK_ID_CHARS = 128
 def may_name(task_id: str, target: Target) -> bool:
     """Whether a message may begin a task by an id of the caller's choice. Source: A2A 0.2 §6.1.1 (Task.id)."""
     return target.task_ids == "client" and task_id.isprintable() and len(task_id) <= _MAX_TASK_ID_CHARS
+
+
+def check_beginning(agent: Agent, message: Message) -> None:
+    """A message that begins a task is one that its agent can take. Raises: BadParams, in the agent's words."""
+    if isinstance(agent, ChecksMessages) and (problem := agent.objection(message)) is not None:
+        raise BadParams(problem, field="message.parts")
 
 
 def check_answer(task: Task, message: Message) -> None:

@@ -32,6 +32,7 @@ from llamon_agent.runs.decisions import (
     Continue,
     begun,
     check_answer,
+    check_beginning,
     decide_cancel,
     decide_submit,
     may_name,
@@ -306,6 +307,7 @@ class RunService:
         key = (request.owner, request.agent, context_id)
         await self._registry.queues.deleted(key)
         runtime = self._runtime(request.agent)
+        check_beginning(runtime.agent, request.message)
         self._registry.queues.check_capacity(key)
         starts = self._registry.queues.is_free(key)
         state = TaskState.WORKING if starts else TaskState.SUBMITTED

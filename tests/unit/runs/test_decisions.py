@@ -3,6 +3,7 @@ import itertools
 import msgspec
 import pytest
 
+from llamon_agent.adapters.echo import EchoAgent
 from llamon_agent.domain.errors import (
     BadParams,
     CallerError,
@@ -31,6 +32,7 @@ from llamon_agent.runs.decisions import (
     Continue,
     begun,
     check_answer,
+    check_beginning,
     decide_cancel,
     decide_submit,
     direct_message,
@@ -263,3 +265,16 @@ def test_a_direct_message_is_of_the_context_and_of_no_task(
     assert said == Message(
         message_id="r1", role=Role.AGENT, parts=reply.parts, context_id="c1", task_id=None, metadata=told
     )
+
+
+class Choosy(EchoAgent):
+    def objection(self, message: Message) -> str | None:
+        return "no" if message.parts[0] == Text.of("hi") else None
+
+
+def test_an_agent_may_object_to_a_message_that_would_begin_a_task() -> None:
+    check_beginning(EchoAgent(), message())
+    check_beginning(Choosy(), message("other"))
+    with pytest.raises(BadParams, match="no") as raised:
+        check_beginning(Choosy(), message())
+    assert raised.value.field == "message.parts"

@@ -26,7 +26,15 @@ from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
 from llamon_agent.adapters.langgraph.messages import with_tool_results
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
-from llamon_agent.adapters.langgraph.state import STRUCTURED, GraphResult, StateMapping, content_of, result_of_run
+from llamon_agent.adapters.langgraph.schema import IDS, Placed
+from llamon_agent.adapters.langgraph.state import (
+    GraphResult,
+    StateMapping,
+    content_of,
+    result_of_run,
+    result_with_fields,
+    state_use,
+)
 from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
@@ -34,7 +42,7 @@ from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.ids import random_id
-from llamon_agent.domain.message import Data
+from llamon_agent.domain.message import Data, Message, Role, Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.ports.agent import Turn
 
@@ -76,6 +84,7 @@ class LangGraphAgent:
         self._context = context_for(graph)
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
+        self._use = state_use(graph, self._mapping)
         self._window_size = window_size
 
     @property
@@ -89,6 +98,11 @@ class LangGraphAgent:
         checkpointer = self._graph.checkpointer
         return bool(checkpointer) and not isinstance(checkpointer, InMemorySaver)
 
+    def objection(self, message: Message) -> str | None:
+        """Why a message cannot begin a turn. See runs.ports.ChecksMessages."""
+        placed = self._use.placed(message, {})
+        return None if placed is None else placed.problem
+
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
         call = GraphCall(
@@ -98,6 +112,8 @@ class LangGraphAgent:
             received=turn.history_received,
             answer=CallerAnswer.of(turn.message, turn.prompt) if turn.answers else None,
             answer_id=turn.answer_id,
+            task_id=turn.task_id,
+            placed=self._use.placed(turn.message, {name: getattr(turn, name) for name in IDS}),
         )
         thread = self._thread(thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id))
         return self._events(thread, call, None if turn.attempt == 1 else turn)
@@ -177,7 +193,16 @@ class LangGraphAgent:
             answer = CallerAnswer(text=resume) if isinstance(resume, str) else CallerAnswer(data=(resume,))
         seeds = prefill or ()
         new_id = random_id()
-        call = GraphCall(prompt, message_id=new_id, prefill=seeds, received=len(seeds), answer=answer, answer_id=new_id)
+        message = Message(message_id=new_id, role=Role.USER, parts=(Text(text=prompt),))
+        call = GraphCall(
+            prompt,
+            message_id=new_id,
+            prefill=seeds,
+            received=len(seeds),
+            answer=answer,
+            answer_id=new_id,
+            placed=self._use.placed(message, {"thread_id": thread_id}),
+        )
         thread = self._thread(thread_config(thread_id))
         return self._repairing(thread, self._events(thread, call))
 
@@ -208,11 +233,20 @@ class LangGraphAgent:
                 state = await thread.read()
             if past is not None and (rest := decide_rest(call, self._begun(call, past), state, past, again.asked)):
                 return rest, past
-        return decide_plan(call, await self._read(thread), self._mapping, self._window_size), None
+        plan = decide_plan(call, await self._read(thread), self._mapping, self._window_size)
+        return plan, await self._asked_in(thread, call)
+
+    async def _asked_in(self, thread: Thread, call: GraphCall) -> Past | None:
+        """What is saved of the runs that led to an answered question: fields that they wrote belong to the answer."""
+        if call.answer is None or not self._use.gives_fields:
+            return None
+        with _agent_errors():
+            return await past_of(thread, call.task_id)
 
     def _begun(self, call: GraphCall, past: Past) -> Started:
         """How a turn was begun, as far as a new message was."""
-        first = replace(call, answer=None)
+        placed = call.placed and Placed(call.placed.values)  # an answer need not fit; a new message has fitted
+        first = replace(call, answer=None, placed=placed)
         return decide_plan(first, past.as_it_was(), self._mapping, self._window_size).started
 
     async def _events(self, thread: Thread, call: GraphCall, again: Turn | None = None) -> AsyncGenerator[AgentEvent]:
@@ -220,29 +254,23 @@ class LangGraphAgent:
         plan, past = await self._plan(thread, call, again)
         yield plan.started
         if isinstance(plan, Respond):
-            if plan.drops_pause:
-                with _agent_errors():
-                    await thread.repair()
-            if past is not None:
-                with _agent_errors():
-                    for correction in await self._corrections(thread, self._translator(call, past)):
-                        yield correction
-            yield plan.ending
+            for event in await self._response(thread, call, plan, past):
+                yield event
             return
         if isinstance(plan, AlreadyDone):
             assert past is not None  # else there is no plan of this kind
-            for ending in self._ending(past.before_for(past.after), past.after, call):
+            for ending in self._ending_of_past(call, past):
                 yield ending
             return
         translator = self._translator(call, past)
         try:
-            async with aclosing(thread.stream(plan.given)) as chunks:
+            async with aclosing(self._stream(thread, plan)) as chunks:
                 async for chunk in chunks:
                     for event in translator.translate(chunk):
                         yield event
             if past is not None:
                 translator.before = past.before_for(translator.after)
-            last = await self._last_events(thread, translator, call)
+            last = await self._last_events(thread, translator, call, past)
         except BackendError:  # the storage is away; the next run of the thread repairs it
             raise
         except Exception as exc:  # the graph's own code, which may raise anything
@@ -254,6 +282,16 @@ class LangGraphAgent:
         for final in last:
             yield final
 
+    async def _response(
+        self, thread: Thread, call: GraphCall, plan: Respond, past: Past | None
+    ) -> Sequence[AgentEvent]:
+        """The events of a call that runs no node: corrections of an earlier attempt, and the end."""
+        with _agent_errors():
+            if plan.drops_pause:
+                await thread.repair()
+            corrections = [] if past is None else await self._corrections(thread, self._translator(call, past))
+        return [*corrections, plan.ending]
+
     async def _read(self, thread: Thread) -> ThreadState:
         """The thread as it is; if a lost process left it half done, it is repaired first."""
         with _agent_errors():
@@ -263,7 +301,33 @@ class LangGraphAgent:
                 state = await thread.read()
             return state
 
-    async def _last_events(self, thread: Thread, translator: StreamTranslator, call: GraphCall) -> list[AgentEvent]:
+    def _ending_of_past(self, call: GraphCall, past: Past) -> Iterator[ArtifactMade | Complete]:
+        """The last events of a run that had come to its end before."""
+        translator = self._translator(call, past)
+        translator.before, translator.after = past.before_for(past.after), past.after
+        return _ending_of(self._result(call, translator, past), call)
+
+    def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
+        return thread.stream(plan.given, with_updates=self._use.gives_fields)
+
+    def _result(self, call: GraphCall, translator: StreamTranslator, past: Past | None) -> GraphResult:
+        """The result of a run, from its stream and from what is saved of its earlier attempts."""
+        use, before, after = self._use, translator.before, translator.after
+        result = GraphResult()
+        if use.reads_messages or not use.gives_fields:
+            result = result_of_run(use.mapping, before, after, call.is_sent)
+        if not use.gives_fields:
+            return result
+        filled = (use.text_field or "",) if call.placed is None else call.placed.values.keys()
+        if past is None:
+            return result_with_fields(use, result, translator.begun, after, translator.written, filled)
+        begun = translator.begun if past.begun is None else past.begun
+        written = translator.written | past.written
+        return result_with_fields(use, result, begun, after, written, past.filled or filled)
+
+    async def _last_events(
+        self, thread: Thread, translator: StreamTranslator, call: GraphCall, past: Past | None
+    ) -> list[AgentEvent]:
         """The end of a run, from its saved state: its question, or its artifacts and its answer."""
         state = await thread.read()
         if state.questions:
@@ -272,14 +336,11 @@ class LangGraphAgent:
             raise _Unfinished
         if translator.interrupted:
             raise _NoMemory
-        return list(self._ending(translator.before, translator.after, call))
-
-    def _ending(self, before: Any, after: Any, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
-        return _ending_of(result_of_run(self._mapping, before, after, call.is_sent), call)
+        return list(_ending_of(self._result(call, translator, past), call))
 
     def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
         """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""
-        translator = StreamTranslator(self._mapping.output_key, goes_on=past is not None and call.answer is None)
+        translator = StreamTranslator(self._use.streamed_key, goes_on=past is not None and call.answer is None)
         translator.before = past.before if past is not None else None
         return translator
 
@@ -296,15 +357,15 @@ class LangGraphAgent:
 
 
 def _ending_of(result: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
-    """The last events of a run: each file of the answer, its structured response, and its text.
+    """The last events of a run: each file of the answer, its structured response or its fields, and its text.
 
     Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
     """
     for number, file in enumerate(result.files, 1):
         yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
     if result.data is not msgspec.UNSET:
-        artifact_id = f"{call.answer_id}-{STRUCTURED}"
-        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=STRUCTURED))
+        artifact_id = f"{call.answer_id}-{result.data_name}"
+        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=result.data_name))
     yield Complete(text=result.text or "")
 
 

@@ -20,6 +20,7 @@ from langgraph.types import Command
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, Unclear, ask, decide_answer
 from llamon_agent.adapters.langgraph.messages import human_message, seedable, within_window
+from llamon_agent.adapters.langgraph.schema import Placed
 from llamon_agent.adapters.langgraph.state import Block, StateMapping, state_in
 from llamon_agent.adapters.langgraph.thread import ThreadState
 from llamon_agent.domain.errors import AgentError
@@ -48,6 +49,8 @@ class GraphCall:
     Shape: message_id is the wanted id of the current message; received counts the turns of history that came, of which
            prefill may be seeded; answer is set if this answers a question; answer_id is the id of the answer's text,
            and ids of its files begin with it. The message_id of a task begins with the task's id and a colon.
+           task_id is empty for a call without a task; placed is the message as the fields that it fills, None where
+           the graph takes no fields.
     """
 
     content: str | list[str | Block]
@@ -56,6 +59,8 @@ class GraphCall:
     received: int = 0
     answer: CallerAnswer | None = None
     answer_id: str = ""
+    task_id: str = ""
+    placed: Placed | None = None
 
     def is_sent(self, message: BaseMessage) -> bool:
         """Whether the caller sent this message: in this call or an earlier one of its task, in the host's history, or
@@ -87,12 +92,20 @@ class Respond:
 def decide_plan(
     call: GraphCall, state: ThreadState, mapping: StateMapping, window_size: int | None
 ) -> RunGraph | Respond:
-    """What to do. Raises: AgentError: an answer came, and no question is pending."""
+    """What to do.
+
+    Raises: AgentError: an answer came, and no question is pending; or the graph has no field for the message.
+    """
     if call.answer is not None and not state.questions:
         raise AgentError(_NOTHING_PENDING)
     if state.questions:
         return _decide_at_pause(call, state)
-    seeds, reason = decide_seeds(state, call.prefill, takes_messages=mapping.input_key is None)
+    takes_messages = mapping.input_key is None and call.placed is None
+    seeds, reason = decide_seeds(state, call.prefill, takes_messages=takes_messages)
+    if call.placed is not None:
+        if call.placed.problem is not None:
+            raise AgentError(call.placed.problem)
+        return RunGraph(Started(history=seed_outcome(call.received, 0, reason)), dict(call.placed.values))
     current = human_message(call.content, call.message_id, state.messages)
     given = within_window(state.messages, [*seeds, current], window_size)
     seeded = sum(message in seeds for message in given)

@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langgraph.graph import START
+from langgraph.types import StateSnapshot
+
 from llamon_agent.adapters.langgraph.hitl.questions import ask
 from llamon_agent.adapters.langgraph.messages import messages_in
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, seed_outcome
@@ -36,12 +39,17 @@ class Past:
     """What is saved of a task's runs.
 
     Shape: before is the state before its first run, None where there was none; after is the state now; was_given_up:
-           the thread was repaired after them.
+           the thread was repaired after them; begun is the state with the first run's input, None where that is not
+           saved; filled are the keys of that input, and written the keys that finished nodes have
+           written since.
     """
 
     before: Any
     after: Any
     was_given_up: bool
+    begun: Any = None
+    filled: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
 
     def as_it_was(self) -> ThreadState:
         """The thread before the task's first run."""
@@ -69,20 +77,31 @@ async def past_of(thread: Thread, task_id: str) -> Past | None:
     """What is saved of a task's runs; None where the thread's last run was another task's, or there was none."""
     if not thread.is_saved:
         return None
-    after, was_given_up, found = None, False, False
+    after, begun, was_given_up, found = None, None, False, False
+    filled: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
     async for snapshot in thread.graph.aget_state_history(thread.config):
         metadata = snapshot.metadata or {}
         of_a_run = metadata.get("source") in _OF_A_RUN
         after = snapshot.values if after is None else after
         if of_a_run and metadata.get("task_id") == task_id:
             found = True
+            begun = snapshot.values if metadata["source"] == "loop" else begun
+            filled |= _written_after(snapshot, by_input=True)
+            written |= _written_after(snapshot, by_input=False)
         elif found:
-            return Past(snapshot.values, after, was_given_up)
+            return Past(snapshot.values, after, was_given_up, begun, filled, written)
         elif of_a_run:
             return None
         else:
             was_given_up = True
-    return Past(None, after, was_given_up) if found else None
+    return Past(None, after, was_given_up, begun, filled, written) if found else None
+
+
+def _written_after(snapshot: StateSnapshot, *, by_input: bool) -> frozenset[str]:
+    """The keys that the next step of a checkpoint has written: by the input, or by the nodes."""
+    results = [task.result for task in snapshot.tasks if (task.name == START) is by_input]
+    return frozenset(key for result in results if isinstance(result, dict) for key in result)
 
 
 def decide_rest(

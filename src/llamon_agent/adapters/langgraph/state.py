@@ -1,7 +1,7 @@
 """How a turn goes into a graph's state, and how its answer is read out of it.
 
-Most graphs keep a list of messages under `messages`. For others, and for an answer under another key, a mapping names
-the keys; nothing is guessed.
+Most graphs keep a list of messages under `messages`. For others the fields of their schema decide. A mapping may name
+the keys instead, also that of an answer which is not the last message.
 
 Into the state: text alone stays a plain string, which every graph can read. Data becomes JSON text, and a file of text
 becomes text, as not every provider's package takes files of text. Other files become LangChain's content blocks.
@@ -12,7 +12,7 @@ all other blocks stay inside.
 """
 
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from mimetypes import MimeTypes
 from typing import Any
@@ -26,13 +26,19 @@ from langgraph.graph.state import CompiledStateGraph
 from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of, kinds_added, string_of_node
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
+from llamon_agent.adapters.langgraph.schema import Placed, Schema, place, schema_of, text_among, written_fields
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
-from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of
+from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of, texts
 
 STRUCTURED = "structured_response"
 """The state key of a structured answer. Source: langchain create_agent(response_format=...)."""
+
+OUTPUT = "output"
+"""The name of the artifact that holds the fields of an answer."""
+
+_NO_FILES = "This agent takes text and data only; send no files."
 
 Block = dict[str, Any]
 
@@ -47,8 +53,9 @@ _log = logging.getLogger(__name__)
 class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
     """Which keys of the state a turn uses.
 
-    Shape: input_key gets the prompt as text; None: the prompt becomes a human message. output_key holds the answer, as
-           text or as a value that becomes JSON; None: the answer is a message; see the module `answer`.
+    Shape: input_key gets the prompt as text; None: the prompt becomes a human message, or fills the fields of a graph
+           without messages. output_key holds the answer, as text or as a value that becomes JSON; None: the answer is
+           a message (see the module `answer`), or the fields that a graph without messages has written.
     """
 
     input_key: str | None = None
@@ -61,9 +68,9 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
     Shape:  agent is its name in a configuration, for the text.
     Raises: ConfigError.
     """
-    takes = _input_keys(graph)
-    if (mapping.input_key is None and MESSAGES not in takes) or (
-        mapping.output_key is None and MESSAGES not in graph.channels
+    takes, schema = _input_keys(graph), schema_of(graph)
+    if (mapping.input_key is None and MESSAGES not in takes and not schema.takes) or (
+        mapping.output_key is None and MESSAGES not in graph.channels and not schema.gives
     ):
         raise ConfigError(
             f"The target {target!r}: this graph does not take and give 'messages'; in a configuration file, "
@@ -78,6 +85,66 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
         raise ConfigError(
             f"The target {target!r}: output_key is '{mapping.output_key}', but the state of this graph has no such key."
         )
+    if state_use(graph, mapping).takes_fields and schema.text_field is None:
+        _log.warning(
+            "The target %r: text belongs to no single field of its input (%s), so callers must send data; "
+            "agents.<name>.langgraph.input_key can name the field for text",
+            target,
+            schema.listed(),
+        )
+
+
+class StateUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a graph's state is used, decided once for each graph.
+
+    Shape: takes_fields: a message fills fields of the input; gives_fields: the answer is fields of the output, besides
+           the last AI message where reads_messages is set too.
+    """
+
+    mapping: StateMapping
+    schema: Schema
+    takes_fields: bool
+    gives_fields: bool
+    reads_messages: bool
+
+    @property
+    def text_field(self) -> str | None:
+        """The field that the text of a message fills."""
+        return self.mapping.input_key or self.schema.text_field
+
+    @property
+    def streamed_key(self) -> str | None:
+        """The key whose text is streamed. Shape: None: messages are streamed; empty: nothing is."""
+        if self.mapping.output_key is not None or self.reads_messages:
+            return self.mapping.output_key
+        return text_among(self.schema, {each.name for each in self.schema.gives}, self.text_field) or ""
+
+    def placed(self, message: Message, ids: Mapping[str, str]) -> Placed | None:
+        """A message as the fields that it fills; None where the graph takes messages, or a key is configured."""
+        if not self.takes_fields:
+            return None
+        rest = tuple(part for part in message.parts if not isinstance(part, Data))
+        content = content_of(msgspec.structs.replace(message, parts=rest), "\n".join(texts(rest)))
+        if not isinstance(content, str):
+            return Placed(problem=_NO_FILES)
+        data = [part.data for part in message.parts if isinstance(part, Data)]
+        return place(self.schema, content if content or not data else None, data, ids)
+
+
+def state_use(graph: Graph, mapping: StateMapping) -> StateUse:
+    """How a graph's state is used. A graph that takes messages, or whose input key is configured, answers with them."""
+    schema = schema_of(graph)
+    takes_fields = mapping.input_key is None and MESSAGES not in _input_keys(graph)
+    has_messages = MESSAGES in graph.channels
+    return StateUse(
+        mapping=mapping,
+        schema=schema,
+        takes_fields=takes_fields,
+        gives_fields=mapping.output_key is None and (takes_fields or not has_messages),
+        reads_messages=mapping.output_key is None
+        and has_messages
+        and (not takes_fields or any(each.name == MESSAGES for each in schema.gives)),
+    )
 
 
 def check_memory(graph: Graph, window_size: int | None, target: str) -> None:
@@ -116,7 +183,7 @@ def state_in(mapping: StateMapping, messages: Sequence[BaseMessage]) -> dict[str
     if mapping.input_key is None:
         return {MESSAGES: list(messages)}
     if not isinstance(messages[-1].content, str):
-        raise AgentError("This agent takes text and data only; send no files.")
+        raise AgentError(_NO_FILES)
     return {mapping.input_key: messages[-1].content}
 
 
@@ -124,12 +191,13 @@ class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run.
 
     Shape: text is the whole answer, None where the state holds none; files are those of the answer's message; data is
-           the structured response, UNSET where the run made none.
+           the structured response, or the fields that the run has written, UNSET where the run made none.
     """
 
     text: str | None = None
     files: tuple[Raw | Url, ...] = ()
     data: Any = msgspec.UNSET
+    data_name: str = STRUCTURED
 
 
 _EMPTY = (GraphResult(), GraphResult(text=""))
@@ -166,6 +234,20 @@ def _warn_of_no_answer(before: Any, after: Any) -> None:
             "the task has no text: none of the messages that its run added is an answer (the last ones: %s)",
             ", ".join(kinds[-3:]),
         )
+
+
+def result_with_fields(
+    use: StateUse, result: GraphResult, begun: Any, after: Any, written: Collection[str], filled: Collection[str]
+) -> GraphResult:
+    """The result of a run whose answer is fields. For begun, written and filled see `written_fields`."""
+    found = written_fields(use.schema, begun, after, written, filled)
+    if not found:
+        return result
+    key = text_among(use.schema, found, use.text_field)
+    text = _text_of(found if key is None else found[key])
+    return msgspec.structs.replace(
+        result, text=text if result.text is None else result.text, data=found, data_name=OUTPUT
+    )
 
 
 def _structured(before: Any, after: Any) -> Any:

@@ -61,13 +61,17 @@ class StreamTranslator:
 
     Shape: output_key is that of the state mapping; goes_on: an earlier attempt at the run may have sent text, too, of
            which only the state is known. `before` and `after` are the root graph's state at the run's start and so far;
-           `interrupted`: there was an interrupt in the stream, which a graph without a checkpointer does not save.
+           `interrupted`: there was an interrupt in the stream, which a graph without a checkpointer does not save;
+           `begun` is the state when this attempt began, and `written` the keys that nodes have written since, where the
+           stream has updates.
     """
 
     def __init__(self, output_key: str | None = None, *, goes_on: bool = False) -> None:
         self.before: Any = None
         self.after: Any = None
         self.interrupted = False
+        self.begun: Any = None
+        self.written: set[str] = set()
         self._output_key = output_key
         self._goes_on = goes_on
         self._current: _Current | None = None
@@ -91,6 +95,9 @@ class StreamTranslator:
             case "values":
                 if not namespace:
                     return self._values(data)
+            case "updates":
+                if not namespace:
+                    self.written |= _keys_of(data)
             case "tools":
                 return _tool_progress(data)
             case "custom":
@@ -120,6 +127,7 @@ class StreamTranslator:
     def _values(self, values: Any) -> Sequence[Delta]:
         before, self.after = self.after, values
         self.before = values if self.before is None else self.before
+        self.begun = values if self.begun is None else self.begun
         self.interrupted = isinstance(values, dict) and "__interrupt__" in values
         if self._output_key is None or before is None:
             return ()
@@ -171,6 +179,12 @@ def _text_under(key: str, values: Any) -> str:
     """The value of a state's key, if it is text."""
     value = values.get(key) if isinstance(values, dict) else None
     return str(value.text) if isinstance(value, BaseMessage) else value if isinstance(value, str) else ""
+
+
+def _keys_of(updates: Mapping[str, Any]) -> set[str]:
+    """The keys that nodes wrote. Shape: an update is one mapping for each node, or a list of them."""
+    each_node = [update if isinstance(update, list) else [update] for update in updates.values()]
+    return {key for written in each_node for update in written if isinstance(update, dict) for key in update}
 
 
 def _tool_progress(data: Any) -> Sequence[Progress]:

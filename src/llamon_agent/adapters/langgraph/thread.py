@@ -87,10 +87,11 @@ class Thread:
             unfinished=bool(snapshot.tasks) and not questions,
         )
 
-    def stream(self, given: dict[str, Any] | Command[Any] | None) -> AsyncGenerator[Any]:
+    def stream(self, given: dict[str, Any] | Command[Any] | None, *, with_updates: bool = False) -> AsyncGenerator[Any]:
         """Run the graph: fresh input, answers, or None to go on from a breakpoint.
 
-        Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, subgraphs included.
+        Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, and of "updates" where these are asked for;
+               subgraphs are included.
 
         Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again if
         others had followed it. LangGraph's default, "async", saves a step while the next one runs.
@@ -99,7 +100,7 @@ class Thread:
             given,
             {**self.config, "callbacks": [StructuredOutput()]},
             context=None if self.context is None else GivenContext(self.context),
-            stream_mode=STREAM_MODES,
+            stream_mode=[*STREAM_MODES, "updates"] if with_updates else STREAM_MODES,
             subgraphs=True,
             durability="sync" if self.is_saved else None,
         )

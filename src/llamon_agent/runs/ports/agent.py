@@ -1,7 +1,7 @@
 """The port that an adapter implements: what an agent is given, and what it says."""
 
 from collections.abc import AsyncGenerator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -70,4 +70,13 @@ class Agent(Protocol):
 
         Raises: AgentError, BackendError. Fine where nothing is kept.
         """
+        ...
+
+
+@runtime_checkable
+class ChecksMessages(Protocol):
+    """An agent that can tell from a message alone that it cannot begin a turn."""
+
+    def objection(self, message: Message) -> str | None:
+        """Why a message cannot begin a turn, in words for the caller; None if it can."""
         ...

@@ -3,6 +3,7 @@
 import asyncio
 import operator
 import threading
+from collections.abc import Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -47,8 +48,8 @@ from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Started
-from llamon_agent.domain.message import Message, Raw, Role, Text
+from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Progress, Started
+from llamon_agent.domain.message import Data, Message, Raw, Role, Text
 from llamon_agent.runs.ports.agent import Agent
 
 Saver = BaseCheckpointSaver[Any]
@@ -1016,6 +1017,77 @@ async def test_a_graph_without_messages_is_driven_by_its_mapping(saver: Saver) -
     assert events[0].history is not None
     assert events[0].history.reason == "no_messages_channel"
     assert whole(events) == '{"echo":"hi"}'
+
+
+class Filled(TypedDict, total=False):
+    question: str
+    task_id: str
+    contextId: str
+    answer: str
+    sure: bool
+
+
+class Filling(TypedDict):
+    question: str
+    task_id: str
+    contextId: str
+
+
+def filled_graph(saver: Any, *, asks: bool = False) -> Graph:
+    async def answer(state: Filled) -> Filled:
+        return {**state, "answer": f"{state['task_id']} in {state['contextId']}: {state['question']}"}
+
+    async def check(state: Filled) -> Filled:
+        return {"sure": interrupt("sure?") == "yes"} if asks else {"sure": True}
+
+    builder = StateGraph(Filled, input_schema=Filling)
+    builder.add_node("answer", answer)
+    builder.add_node("check", check)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "check")
+    return builder.compile(checkpointer=saver)
+
+
+def outputs(events: Sequence[AgentEvent]) -> list[Any]:
+    return [event.artifact.parts for event in events if isinstance(event, ArtifactMade)]
+
+
+async def test_a_graph_without_messages_needs_no_mapping(saver: Saver) -> None:
+    agent = agent_of(filled_graph(saver))
+    for task in ("1", "1", "2"):
+        events = await events_of(agent, turn("hi", task=task))
+        assert outputs(events) == [(Data(data={"answer": f"{task} in thread: hi", "sure": True}),)]
+        assert whole(events) == f"{task} in thread: hi"
+
+
+async def test_what_a_run_wrote_before_its_question_is_part_of_its_answer(saver: Saver) -> None:
+    agent = agent_of(filled_graph(saver, asks=True))
+    for task in ("1", "2"):
+        asked(await events_of(agent, turn("hi", task=task)))
+        events = await events_of(agent, turn("yes", task=task, answers=True))
+        assert outputs(events) == [(Data(data={"answer": f"{task} in thread: hi", "sure": True}),)]
+        assert whole(events) == f"{task} in thread: hi"
+
+
+async def test_a_message_that_no_field_takes_is_an_objection_and_no_run() -> None:
+    agent = agent_of(filled_graph(None))
+    odd = turn(data=[{"nope": 1}])
+    assert agent.objection(turn("hi").message) is None
+    assert "Its fields: question." in str(agent.objection(odd.message))
+    with pytest.raises(AgentError, match="Its fields: question"):
+        await events_of(agent, odd)
+    assert agent_of(chat_graph(plain())).objection(odd.message) is None
+
+
+async def test_a_prompt_fills_its_field() -> None:
+    class State(TypedDict):
+        question: str
+        thread_id: str
+
+    builder = StateGraph(State)
+    builder.add_node("node", lambda state: {"question": f"{state['thread_id']}: {state['question']}"})
+    builder.add_edge(START, "node")
+    assert await agent_of(builder.compile()).invoke("hi", thread_id="t") == "t: hi"
 
 
 async def test_a_thread_keeps_its_window(saver: Saver) -> None:

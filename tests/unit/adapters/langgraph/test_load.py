@@ -38,6 +38,7 @@ stateless = builder.compile(checkpointer=False)
 inherits = builder.compile(checkpointer=True)
 sync_only = builder.compile(checkpointer=SqliteSaver(sqlite3.connect(":memory:", check_same_thread=False)))
 other_state = build(TypedDict("Other", {"question": str})).compile()
+rooted = build(dict).compile()
 loose = StateGraph(MessagesState)
 
 class OwnSaver(InMemorySaver):
@@ -221,7 +222,7 @@ async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: 
         ("llamon_sample:keyword", "takes nothing or one config, and this needs more"),
         ("llamon_sample:loose", "cannot be compiled; the line above says why"),
         ("llamon_sample:sync_only", "AsyncSqliteSaver"),
-        ("llamon_sample:other_state", "does not take and give 'messages'"),
+        ("llamon_sample:rooted", "does not take and give 'messages'"),
         ("builtins:dict", "is no graph"),
     ],
 )
@@ -229,6 +230,11 @@ async def test_a_target_that_is_no_graph_is_refused_with_its_remedy(project: Pat
     with pytest.raises(ConfigError, match=told) as raised:
         await load_graph(target, checkpointer=None)
     assert raised.value.public.startswith(f"The target {target!r}")
+
+
+async def test_a_graph_with_fields_needs_no_mapping(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    await load_graph("llamon_sample:other_state", checkpointer=None)
+    assert "text belongs" not in caplog.text
 
 
 async def test_why_a_graph_cannot_be_compiled_is_in_the_log(project: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,6 +23,7 @@ from tests.unit.adapters.langgraph.scripted import (
 
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan, decide_seeds, seed_outcome
+from llamon_agent.adapters.langgraph.schema import Placed
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import ThreadState
 from llamon_agent.domain.errors import AgentError
@@ -76,6 +77,21 @@ def test_a_mapped_graph_is_not_seeded() -> None:
     assert isinstance(plan, RunGraph)
     assert plan.given == {"question": "hi"}
     assert plan.started.history == SeedOutcome(seeded=0, skipped=2, reason="no_messages_channel")
+
+
+def test_a_message_that_fills_fields_is_the_input_and_nothing_is_seeded() -> None:
+    plan = decide(new(prefill=SEEDS, received=2, placed=Placed({"question": "q"})), EMPTY)
+    assert isinstance(plan, RunGraph)
+    assert plan.given == {"question": "q"}
+    assert plan.started.history == SeedOutcome(seeded=0, skipped=2, reason="no_messages_channel")
+
+
+def test_a_message_without_a_field_is_an_error_and_may_be_an_answer() -> None:
+    misfit = Placed(problem="no field")
+    with pytest.raises(AgentError, match="no field"):
+        decide(new(placed=misfit), EMPTY)
+    plan = decide(GraphCall("", "m", answer=CallerAnswer(text="2"), placed=misfit), ASKING)
+    assert isinstance(plan, RunGraph)
 
 
 def test_without_history_there_is_no_seed_outcome() -> None:

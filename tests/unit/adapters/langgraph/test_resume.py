@@ -34,7 +34,7 @@ from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, ArtifactMade, Complete, Delta, Interrupt, SeedOutcome, Started
-from llamon_agent.domain.message import Metadata
+from llamon_agent.domain.message import Data, Metadata
 from llamon_agent.runs.decisions import question_out
 from llamon_agent.runs.ports.agent import Turn
 
@@ -355,13 +355,18 @@ async def test_a_run_that_dies_again_goes_on_again(saver: Saver) -> None:
     assert steps.done == ["one", "two", "three"]
 
 
+class Prompted(TypedDict):
+    prompt: str
+
+
 class Plain(TypedDict, total=False):
     prompt: str
     first: str
     answer: str
 
 
-async def test_a_graph_without_messages_goes_on_too(saver: Saver) -> None:
+@pytest.mark.parametrize("mapping", [StateMapping(input_key="prompt", output_key="answer"), None])
+async def test_a_graph_without_messages_goes_on_too(saver: Saver, mapping: StateMapping | None) -> None:
     steps = Steps(hold="two")
 
     async def one(state: Plain) -> Plain:
@@ -372,16 +377,22 @@ async def test_a_graph_without_messages_goes_on_too(saver: Saver) -> None:
         await steps.work("two")
         return {"answer": state["first"] + "!"}
 
-    builder = StateGraph(Plain)
+    builder = StateGraph(Plain, input_schema=Prompted)
     builder.add_node("one", one)
     builder.add_node("two", two)
     builder.add_edge(START, "one")
     builder.add_edge("one", "two")
     graph: Graph = builder.compile(checkpointer=saver)
-    agent = agent_of(graph, mapping=StateMapping(input_key="prompt", output_key="answer"))
+    agent = agent_of(graph, mapping=mapping)
     await died_in(steps, agent, turn("go"))
-    assert whole(await events_of(agent, again(turn("go")))) == "GO!"
-    assert whole(await events_of(agent, again(turn("go")))) == "GO!"
+    for _ in range(2):
+        events = await events_of(agent, again(turn("go")))
+        made = [event.artifact.parts for event in events if isinstance(event, ArtifactMade)]
+        if mapping is None:
+            assert made == [(Data(data={"first": "GO", "answer": "GO!"}),)]
+            assert whole(events) == '{"first":"GO","answer":"GO!"}'
+        else:
+            assert (made, whole(events)) == ([], "GO!")
     assert steps.done == ["one", "two"]
 
 

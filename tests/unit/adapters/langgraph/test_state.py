@@ -12,6 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
 from typing_extensions import TypedDict
 
+from llamon_agent.adapters.langgraph.schema import Placed
 from llamon_agent.adapters.langgraph.state import (
     GraphResult,
     StateMapping,
@@ -20,7 +21,9 @@ from llamon_agent.adapters.langgraph.state import (
     content_of,
     files_in,
     result_of_run,
+    result_with_fields,
     state_in,
+    state_use,
 )
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.errors import AgentError, ConfigError
@@ -50,35 +53,103 @@ def question_graph() -> Graph:
 
 
 def test_graphs_that_take_a_prompt_and_give_an_answer_pass() -> None:
-    for graph, mapping, other in [(chat_graph(plain()), MESSAGES, QA), (question_graph(), QA, MESSAGES)]:
+    for graph, mapping in [(chat_graph(plain()), MESSAGES), (question_graph(), QA), (question_graph(), MESSAGES)]:
         check_state(graph, mapping, "t")
-        with pytest.raises(ConfigError):
-            check_state(graph, other, "t")
+    with pytest.raises(ConfigError):
+        check_state(chat_graph(plain()), QA, "t")
 
 
 @pytest.mark.parametrize(
     ("mapping", "told"),
     [
-        (MESSAGES, "does not take and give 'messages'; in a configuration file, set agents.helper.langgraph.input_key"),
-        (StateMapping(input_key="question"), "does not take and give 'messages'"),
-        (StateMapping(output_key="answer"), "does not take and give 'messages'"),
         (StateMapping(input_key="nope", output_key="answer"), "input_key is 'nope'"),
         (StateMapping(input_key="question", output_key="nope"), "output_key is 'nope'"),
     ],
 )
-def test_a_graph_that_takes_no_prompt_or_gives_no_answer_is_refused_at_start(mapping: StateMapping, told: str) -> None:
+def test_a_mapping_to_keys_that_are_not_there_is_refused_at_start(mapping: StateMapping, told: str) -> None:
     with pytest.raises(ConfigError, match=told) as raised:
         check_state(question_graph(), mapping, "pkg:graph", "helper")
     assert raised.value.public.startswith("The target 'pkg:graph': ")
 
 
-def test_what_a_graph_takes_counts_not_what_its_state_holds() -> None:
-    builder = StateGraph(MessagesState, input_schema=Asked)
+def test_a_graph_whose_text_has_no_field_starts_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    check_state(question_graph(), MESSAGES, "pkg:graph")
+    assert "text belongs to no single field of its input (question, answer)" in caplog.text
+
+
+def asking_graph(output: Any = None) -> Graph:
+    """A graph that takes a question and keeps messages."""
+    builder = StateGraph(MessagesState, input_schema=Asked, output_schema=output)
     builder.add_node("node", lambda state: {})
     builder.add_edge(START, "node")
-    with pytest.raises(ConfigError, match="does not take"):
-        check_state(builder.compile(), MESSAGES, "t")
-    check_state(builder.compile(), StateMapping(input_key="question"), "t")
+    return builder.compile()
+
+
+@pytest.mark.parametrize(
+    ("graph", "mapping", "takes_fields", "gives_fields", "reads_messages", "streamed_key"),
+    [
+        (chat_graph(plain()), MESSAGES, False, False, True, None),
+        (chat_graph(plain()), StateMapping(output_key="messages"), False, False, False, "messages"),
+        (question_graph(), MESSAGES, True, True, False, ""),
+        (question_graph(), QA, False, False, False, "answer"),
+        (question_graph(), StateMapping(input_key="question"), False, True, False, "answer"),
+        (question_graph(), StateMapping(output_key="answer"), True, False, False, "answer"),
+        (asking_graph(), MESSAGES, True, True, True, None),
+        (asking_graph(Asked), MESSAGES, True, True, False, "question"),
+        (asking_graph(), StateMapping(input_key="question"), False, False, True, None),
+    ],
+)
+def test_how_a_state_is_used(
+    graph: Graph,
+    mapping: StateMapping,
+    takes_fields: bool,
+    gives_fields: bool,
+    reads_messages: bool,
+    streamed_key: str | None,
+) -> None:
+    use = state_use(graph, mapping)
+    used = (use.takes_fields, use.gives_fields, use.reads_messages, use.streamed_key)
+    assert used == (takes_fields, gives_fields, reads_messages, streamed_key)
+
+
+@pytest.mark.parametrize(
+    ("parts", "placed"),
+    [
+        ((Text.of("a"), Text.of("b")), Placed({"question": "a\nb"})),
+        ((Raw(data=b"t", media_type="text/plain"),), Placed({"question": "t"})),
+        ((Data(data={"question": "q"}), Text.of("")), Placed({"question": "q"})),
+        (
+            (Raw(data=b"t", media_type="image/png"),),
+            Placed(problem="This agent takes text and data only; send no files."),
+        ),
+    ],
+)
+def test_a_message_is_placed_by_its_parts(parts: tuple[Part, ...], placed: Placed) -> None:
+    message = Message(message_id="1", role=Role.USER, parts=parts)
+    assert state_use(asking_graph(), MESSAGES).placed(message, {}) == placed
+    assert state_use(question_graph(), QA).placed(message, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "data"),
+    [
+        (None, {"question": "q"}, None, msgspec.UNSET),
+        (None, {"question": "q", "answer": "a"}, "a", {"answer": "a"}),
+        (None, {"question": "Q"}, "Q", {"question": "Q"}),
+        ("said", {"question": "q", "answer": "a"}, "said", {"answer": "a"}),
+    ],
+)
+def test_fields_are_data_and_their_only_string_is_the_text(before: Any, after: Any, text: Any, data: Any) -> None:
+    use = state_use(question_graph(), StateMapping(input_key="question"))
+    result = result_with_fields(use, GraphResult(text=before), {"question": "q"}, after, (), ("question",))
+    assert (result.text, result.data) == (text, data)
+
+
+def test_fields_without_a_single_string_are_text_as_json() -> None:
+    use = state_use(question_graph(), MESSAGES)
+    result = result_with_fields(use, GraphResult(), {}, {"question": "q", "answer": "a"}, (), ())
+    assert result.text == '{"question":"q","answer":"a"}'
+    assert result.data_name == "output"
 
 
 def test_a_functional_graph_takes_no_messages() -> None:

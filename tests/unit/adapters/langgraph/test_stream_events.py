@@ -243,3 +243,15 @@ def test_a_format_is_known_by_its_names(call: dict[str, Any], marked: bool) -> N
 
 def test_a_call_without_metadata_is_left_alone() -> None:
     StructuredOutput().on_chat_model_start({}, [], run_id=uuid4(), options={"ls_structured_output_format": {"x": 1}})
+
+
+def test_the_keys_that_nodes_wrote_are_kept() -> None:
+    translator = StreamTranslator("")
+    for namespace, update in [
+        ((), {"one": {"a": 1}, "two": None}),
+        ((), {"three": [{"b": 1}, {"c": 1}]}),
+        ((), {"__interrupt__": ()}),
+        (("inner:1",), {"four": {"d": 1}}),
+    ]:
+        assert translator.translate((namespace, "updates", update)) == ()
+    assert translator.written == {"a", "b", "c"}

@@ -1,0 +1,160 @@
+"""The fields of a graph without `messages`: which of them a message fills, and which ones are its answer.
+
+In: a data part whose keys are all fields of the input is the input. Text fills the only required string field, else the
+only string field. Fields for the ids of the call are filled by themselves. Text or data without a field is refused:
+nothing is guessed, and nothing that a caller sent is lost.
+
+Out: the fields that the run wrote, besides `messages`, are the answer. The only string among them is its text. The
+field that the caller's text filled counts as that only where no other string was written.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import typing_extensions
+from langgraph.graph.state import CompiledStateGraph
+from pydantic import BaseModel
+
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe
+from llamon_agent.adapters.langgraph.messages import MESSAGES
+
+IDS = ("context_id", "task_id", "thread_id")
+
+_ID_OF = {name: name for name in IDS} | {"contextId": "context_id", "taskId": "task_id", "threadId": "thread_id"}
+"""The names of fields for ids, and which id each one is for."""
+
+_MARKS = (typing_extensions.Required, typing_extensions.NotRequired)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field of a schema. Shape: is_text: it is a string, or a string or nothing."""
+
+    name: str
+    is_text: bool
+    is_required: bool
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """What a graph takes and gives, without its managed values."""
+
+    takes: tuple[Field, ...] = ()
+    gives: tuple[Field, ...] = ()
+
+    @property
+    def text_field(self) -> str | None:
+        """The field that text fills; None where there is no such field, or several."""
+        texts = [each for each in self.takes if each.is_text and each.name not in _ID_OF]
+        return _only([each.name for each in texts if each.is_required]) or _only([each.name for each in texts])
+
+    def listed(self) -> str:
+        """The fields of the input, in words."""
+        return ", ".join(each.name for each in self.takes if each.name not in _ID_OF) or "none"
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A message as the input of a graph. Shape: problem says why it is none, in words for the caller."""
+
+    values: Mapping[str, Any] = {}
+    problem: str | None = None
+
+
+def schema_of(graph: Any) -> Schema:
+    """The schema of a graph; one without fields for a graph that is not made of a state with named keys."""
+    if not isinstance(graph, CompiledStateGraph):
+        return Schema()
+    builder = graph.builder
+    return Schema(takes=_fields(builder, builder.input_schema), gives=_fields(builder, builder.output_schema))
+
+
+def place(schema: Schema, text: str | None, data: Collection[Any], ids: Mapping[str, str]) -> Placed:
+    """The input that a message is.
+
+    Shape: text is None where the message has none; data are its data parts; ids are those of the call, by IDS.
+    """
+    names = {each.name for each in schema.takes}
+    values: dict[str, Any] = {}
+    for each in data:
+        if not isinstance(each, dict) or not each or not each.keys() <= names or each.keys() & values.keys():
+            return _misfit("a data part must be an object of fields of its input, each of them once", schema)
+        values |= each
+    if text is not None:
+        field = schema.text_field
+        if field is None:
+            return _misfit("text belongs to no single field of its input; send a data part with the field", schema)
+        if field in values:
+            return _misfit(f"text belongs to the field {field}, which a data part has filled", schema)
+        values[field] = text
+    return Placed(_ids_for(schema, ids) | values)
+
+
+def written_fields(
+    schema: Schema, begun: Any, after: Any, written: Collection[str], filled: Collection[str]
+) -> dict[str, Any]:
+    """The fields that a run wrote, as JSON.
+
+    Shape: begun and after are the state with the input and at the end; written are the keys that nodes wrote, as far as
+           that is known; filled are those that the message filled, which count only if their value has changed.
+    """
+    begun, after = (values if isinstance(values, dict) else {} for values in (begun, after))
+    names = [each.name for each in schema.gives if each.name in after and each.name != MESSAGES]
+    old = {name: json_safe(begun[name]) for name in names if name in begun}
+    new = {name: json_safe(after[name]) for name in names}
+    return {
+        name: value
+        for name, value in new.items()
+        if name not in old or old[name] != value or (name in written and name not in filled)
+    }
+
+
+def text_among(schema: Schema, names: Collection[str], text_field: str | None) -> str | None:
+    """The field that is the text of an answer of these fields; None where there is no such field, or several."""
+    texts = [each.name for each in schema.gives if each.is_text and each.name in names and each.name not in _ID_OF]
+    return _only([name for name in texts if name != text_field]) or (_only(texts) if texts == [text_field] else None)
+
+
+def _misfit(problem: str, schema: Schema) -> Placed:
+    return Placed(problem=f"This agent cannot take the message: {problem}. Its fields: {schema.listed()}.")
+
+
+def _ids_for(schema: Schema, ids: Mapping[str, str]) -> dict[str, Any]:
+    wanted = {each.name: _ID_OF[each.name] for each in schema.takes if each.is_text and each.name in _ID_OF}
+    return {name: ids[id_name] for name, id_name in wanted.items() if id_name in ids}
+
+
+def _only(names: list[str]) -> str | None:
+    return names[0] if len(names) == 1 else None
+
+
+def _fields(builder: Any, schema: Any) -> tuple[Field, ...]:
+    """The fields of a schema that are channels; LangGraph has read its annotations in the same way before.
+
+    Its own `get_input_jsonschema` refuses a `typing.TypedDict` before Python 3.12.
+    """
+    if not hasattr(schema, "__annotations__"):
+        return ()
+    hints = get_type_hints(schema, include_extras=True)
+    names = [name for name in hints if name in builder.channels]
+    return tuple(Field(name, _is_text(hints[name]), _is_required(schema, name, hints[name])) for name in names)
+
+
+def _is_required(schema: Any, name: str, hint: Any) -> bool:
+    if issubclass(schema, BaseModel):
+        return name in schema.model_fields and schema.model_fields[name].is_required()
+    if is_dataclass(schema):
+        found = next((each for each in fields(schema) if each.name == name), None)
+        return found is not None and found.init and found.default is MISSING and found.default_factory is MISSING
+    if get_origin(hint) in _MARKS:  # with annotations that are kept as strings, __required_keys__ lacks these marks
+        return get_origin(hint) is typing_extensions.Required
+    return name in getattr(schema, "__required_keys__", ())
+
+
+def _is_text(hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Annotated or origin in _MARKS:
+        return _is_text(get_args(hint)[0])
+    if origin is Union or origin is UnionType:
+        return all(each is NoneType or _is_text(each) for each in get_args(hint))
+    return hint is str
