@@ -62,3 +62,15 @@ class Outage:
             self.failed(reason_of(exc), exc)
             raise BackendError() from exc
         self.over()
+
+    @contextmanager
+    def probing(self, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+        """Around a probe of the store, which logs nothing. Raises: BackendError, in place of these errors, and while
+        this use of the store fails for a known reason.
+        """
+        if self.is_on:
+            raise BackendError()
+        try:
+            yield
+        except errors as exc:
+            raise BackendError() from exc

@@ -5,8 +5,8 @@ server restarts, calls fail for a moment, and nothing here has to be restarted.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from time import monotonic
 from typing import Any
 
@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool
 
-from llamon_agent.domain.errors import BackendError, ConfigError
+from llamon_agent.domain.errors import ConfigError
 from llamon_agent.store.outage import Outage
 from llamon_agent.store.statements import load_statements
 
@@ -48,15 +48,9 @@ class PostgresAccess:
         """Around a use that reads. Raises: BackendError, where the database fails."""
         return self.reads.reporting(_FAILURES, what_is_wrong)
 
-    @contextmanager
-    def looking(self) -> Iterator[None]:
+    def probing(self) -> AbstractContextManager[None]:
         """Around a probe of the database, which logs nothing. Raises: BackendError."""
-        if self.writes.is_on:
-            raise BackendError()
-        try:
-            yield
-        except (psycopg.Error, OSError) as exc:
-            raise BackendError() from exc
+        return self.writes.probing(_FAILURES)
 
     def writing(self) -> AbstractContextManager[None]:
         """Around a use that writes. Raises: BackendError, where the database fails."""

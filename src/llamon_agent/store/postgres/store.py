@@ -68,7 +68,7 @@ class PostgresTaskStore:
     async def reached(self) -> None:
         if self._closed:
             raise BackendError()
-        with self._pool.access.looking():
+        with self._pool.access.probing():
             async with asyncio.timeout(DEADLINE_S), self._pool.connection() as connection:
                 await connection.execute(_SQL["reached"])
 

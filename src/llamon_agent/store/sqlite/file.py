@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from llamon_agent.domain.errors import BackendError
 from llamon_agent.store.outage import Outage
 
 _log = logging.getLogger(__name__)
@@ -68,15 +67,9 @@ class SqliteFile:
         """Around a use that reads. Raises: BackendError, where the file fails."""
         return self.reads.reporting(_FAILURES, what_is_wrong)
 
-    @contextmanager
-    def looking(self) -> Iterator[None]:
-        """Around a look whether it can be used; it logs nothing. Raises: BackendError."""
-        if self.writes.is_on:
-            raise BackendError()
-        try:
-            yield
-        except sqlite3.Error as exc:
-            raise BackendError() from exc
+    def probing(self) -> AbstractContextManager[None]:
+        """Around a probe of the file, which logs nothing. Raises: BackendError."""
+        return self.writes.probing(_FAILURES)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -91,7 +91,7 @@ class SqliteTaskStore:
     async def reached(self) -> None:
         if self._closed:
             raise BackendError()
-        with self._file.looking():
+        with self._file.probing():
             await asyncio.get_running_loop().run_in_executor(self._reader, self._look)
 
     async def create(self, task: Task, *, turn: Turn | None = None, key: IdempotencyKey | None = None) -> None:
