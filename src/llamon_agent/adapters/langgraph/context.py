@@ -13,7 +13,7 @@ context at all, not even one of defaults. LangGraph's own server gives every run
 
 import logging
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any, NotRequired, get_origin, get_type_hints
 
 from langgraph.prebuilt import ToolNode
@@ -22,6 +22,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ValidationError
 
 from llamon_agent.adapters.imports.failure import explain
+from llamon_agent.adapters.langgraph.schema import required_fields
 from llamon_agent.domain.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -103,12 +104,8 @@ def _try(schema: type[Any]) -> None:
         names = dict.fromkeys(str(error["loc"][0]) for error in exc.errors(include_input=False) if error["loc"])
         raise _NotMade(_no_value(names) if names else f"cannot be made: {explain(exc)}") from exc
     except Exception as exc:  # the author's own code
-        missing = [each.name for each in fields(schema) if _is_required(each)] if is_dataclass(schema) else []
+        missing = required_fields(schema) if is_dataclass(schema) else []
         raise _NotMade(_no_value(missing) if missing else f"cannot be made: {explain(exc)}") from exc
-
-
-def _is_required(field: Any) -> bool:
-    return field.init and field.default is MISSING and field.default_factory is MISSING
 
 
 def _no_value(names: Any) -> str:

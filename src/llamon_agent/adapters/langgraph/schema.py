@@ -115,6 +115,15 @@ def text_among(schema: Schema, names: Collection[str], text_field: str | None) -
     return _only([name for name in texts if name != text_field]) or (_only(texts) if texts == [text_field] else None)
 
 
+def required_fields(schema: Any) -> list[str]:
+    """The names of a dataclass's fields that have no default."""
+    return [
+        each.name
+        for each in fields(schema)
+        if each.init and each.default is MISSING and each.default_factory is MISSING
+    ]
+
+
 def _misfit(problem: str, schema: Schema) -> Placed:
     return Placed(problem=f"This agent cannot take the message: {problem}. Its fields: {schema.listed()}.")
 
@@ -144,8 +153,7 @@ def _is_required(schema: Any, name: str, hint: Any) -> bool:
     if issubclass(schema, BaseModel):
         return name in schema.model_fields and schema.model_fields[name].is_required()
     if is_dataclass(schema):
-        found = next((each for each in fields(schema) if each.name == name), None)
-        return found is not None and found.init and found.default is MISSING and found.default_factory is MISSING
+        return name in required_fields(schema)
     if get_origin(hint) in _MARKS:  # with annotations that are kept as strings, __required_keys__ lacks these marks
         return get_origin(hint) is typing_extensions.Required
     return name in getattr(schema, "__required_keys__", ())

@@ -68,16 +68,16 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
     Shape:  agent is its name in a configuration, for the text.
     Raises: ConfigError.
     """
-    takes, schema = _input_keys(graph), schema_of(graph)
-    if (mapping.input_key is None and MESSAGES not in takes and not schema.takes) or (
-        mapping.output_key is None and MESSAGES not in graph.channels and not schema.gives
+    use = state_use(graph, mapping)
+    if (use.takes_fields and not use.schema.takes) or (
+        mapping.output_key is None and MESSAGES not in graph.channels and not use.schema.gives
     ):
         raise ConfigError(
             f"The target {target!r}: this graph does not take and give 'messages'; in a configuration file, "
             f"set agents.{agent}.langgraph.input_key to the state key that takes the prompt, "
             f"and agents.{agent}.langgraph.output_key to the one that holds the answer."
         )
-    if mapping.input_key is not None and mapping.input_key not in takes:
+    if mapping.input_key is not None and mapping.input_key not in _input_keys(graph):
         raise ConfigError(
             f"The target {target!r}: input_key is '{mapping.input_key}', but the input of this graph has no such key."
         )
@@ -85,12 +85,12 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
         raise ConfigError(
             f"The target {target!r}: output_key is '{mapping.output_key}', but the state of this graph has no such key."
         )
-    if state_use(graph, mapping).takes_fields and schema.text_field is None:
+    if use.takes_fields and use.schema.text_field is None:
         _log.warning(
             "The target %r: text belongs to no single field of its input (%s), so callers must send data; "
             "agents.<name>.langgraph.input_key can name the field for text",
             target,
-            schema.listed(),
+            use.schema.listed(),
         )
 
 
