@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Sequence
 import msgspec
 import pytest
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.message import Data, Message, Raw, Role, Text, Url
 from llamon_agent.domain.task import TERMINAL, Artifact, Task, TaskPage, TaskQuery, TaskState, TaskStatus
@@ -91,6 +92,7 @@ def a_turn(task_id: str = "task-1") -> Turn:
         metadata={"big": 2**70, "null": None},
         attempt=2,
         answer_id="answer-3",
+        caller=Caller(principal="ann", tenant="\x00 blue", scopes=("read",)),
     )
 
 

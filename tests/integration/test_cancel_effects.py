@@ -19,6 +19,7 @@ from tests.unit.adapters.process.commands import agent_of, sh
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.prompts import plain_prefill
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.domain.task import Task, TaskState
@@ -87,7 +88,7 @@ async def serving(agent: Agent, *, timeout_s: float = 60, limits: Limits | None 
 
 async def begin(service: RunService) -> Run:
     message = Message(message_id="m", role=Role.USER, parts=(Text.of("go"),))
-    return await service.submit_run(RunRequest(owner="default", agent="demo", message=message, prompt="go"))
+    return await service.submit_run(RunRequest(caller=Caller(), agent="demo", message=message, prompt="go"))
 
 
 async def cancel(service: RunService, run: Run) -> Task:

@@ -23,7 +23,7 @@ from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt,
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import Artifact
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
-from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, RequestHead
 from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -78,7 +78,7 @@ def params(dialect: str, parts: list[dict[str, Any]], **more: object) -> dict[st
 async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **more: object) -> Any:
     """The task, or the error, of a send that waits."""
     method = "SendMessage" if dialect == "1.0" else "message/send"
-    response = response_of(await answer_call(endpoint, call(method, params(dialect, parts, **more)), Caller()))
+    response = response_of(await answer_call(endpoint, call(method, params(dialect, parts, **more)), RequestHead()))
     result = response.get("result", response)
     return result.get("task", result)
 
@@ -86,7 +86,7 @@ async def send(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]], **
 async def artifacts_streamed(endpoint: Endpoint, dialect: str, parts: list[dict[str, Any]]) -> list[Any]:
     """The artifacts of a stream that sends each of them in one event."""
     method = "SendStreamingMessage" if dialect == "1.0" else "message/stream"
-    reply = frames_of(await answer_call(endpoint, call(method, params(dialect, parts)), Caller()))
+    reply = frames_of(await answer_call(endpoint, call(method, params(dialect, parts)), RequestHead()))
     updates = [event.get("artifactUpdate", event) for event in await results_of(reply)]
     return [update["artifact"] for update in updates if "artifact" in update]
 

@@ -13,6 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.prompts import plain_prefill
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import RunRequest, Runtime, Target
@@ -57,7 +58,7 @@ async def test_a_failed_run_is_logged_with_its_cause_and_its_ids(lines: io.Strin
         MemoryTaskStore(), {"demo": Runtime(target, agent)}, clock=lambda: 0, new_id=lambda: f"id-{next(numbers)}"
     )
     message = Message(message_id="m", role=Role.USER, parts=(Text.of("hi"),))
-    request = RunRequest(owner="o", agent="demo", message=message, prompt="hi", context_id="c")
+    request = RunRequest(caller=Caller(principal="o"), agent="demo", message=message, prompt="hi", context_id="c")
     async with runs:
         task = await (await runs.submit_run(request)).wait_settled(5)
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines()]

@@ -43,6 +43,7 @@ from llamon_agent.adapters.model.failures import (
     UNREADABLE,
 )
 from llamon_agent.adapters.model.load import ModelOptions, load_model
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.events import StatusUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
@@ -56,7 +57,7 @@ KEY = "sk-0123456789abcdef"
 TOOLS = f"{Path(__file__).parents[2] / 'examples' / 'model_tools.py'}:tools"
 
 
-class Caller:
+class Talk:
     """A caller that sends messages to the agent, and the server that its model runs on."""
 
     def __init__(self, server: ModelServer, runs: RunService) -> None:
@@ -80,7 +81,7 @@ def request(text: str, *, past: tuple[str, ...] = (), context: str = "c") -> Run
 
     roles = (Role.USER, Role.AGENT)
     return RunRequest(
-        owner="me",
+        caller=Caller(principal="me"),
         agent="model",
         context_id=context,
         message=message(text, -1),
@@ -91,7 +92,7 @@ def request(text: str, *, past: tuple[str, ...] = (), context: str = "c") -> Run
 
 
 @asynccontextmanager
-async def talking(server: ModelServer, **options: Any) -> AsyncIterator[Caller]:
+async def talking(server: ModelServer, **options: Any) -> AsyncIterator[Talk]:
     given: dict[str, Any] = {"base_url": server.url, "api_key": SecretStr(KEY), "max_retries": 0, **options}
     window_size = given.pop("window_size", None)
     graph = load_model("openai:m", ModelOptions(**given), checkpointer=InMemorySaver(), window_size=window_size)
@@ -101,7 +102,7 @@ async def talking(server: ModelServer, **options: Any) -> AsyncIterator[Caller]:
         asyncio.timeout(30),
         RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs,
     ):
-        yield Caller(server, runs)
+        yield Talk(server, runs)
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ModelServer]:
 
 
 @pytest.fixture
-async def caller(server: ModelServer) -> AsyncIterator[Caller]:
+async def caller(server: ModelServer) -> AsyncIterator[Talk]:
     async with talking(server) as caller:
         yield caller
 
@@ -127,7 +128,7 @@ def told(task: Task) -> tuple[TaskState, str, str]:
 # -- answers
 
 
-async def test_an_answer_comes_piece_by_piece(caller: Caller) -> None:
+async def test_an_answer_comes_piece_by_piece(caller: Talk) -> None:
     task = await caller.say("hi", answer("Hel", "lo"))
     assert told(task) == (TaskState.COMPLETED, "Hello", "")
     assert caller.server.requests[0]["stream"] is True
@@ -152,7 +153,7 @@ async def test_the_model_gets_what_the_configuration_says(server: ModelServer) -
     assert names == ["days_between", "read_note", "delete_note"]
 
 
-async def test_history_is_seeded_once_and_the_conversation_is_remembered(caller: Caller) -> None:
+async def test_history_is_seeded_once_and_the_conversation_is_remembered(caller: Talk) -> None:
     await caller.say("q2", answer("a2"), past=("q1", "a1"))
     assert caller.asked() == ["user: q1", "assistant: a1", "user: q2"]
     await caller.say("q3", answer("a3"), past=("q1", "a1"))
@@ -166,7 +167,7 @@ async def test_a_window_bounds_what_the_model_is_given(server: ModelServer) -> N
     assert caller.asked() == ["user: q2"]
 
 
-async def test_no_answer_is_a_failure_as_a_refusal_in_a_stream_looks_like_one(caller: Caller) -> None:
+async def test_no_answer_is_a_failure_as_a_refusal_in_a_stream_looks_like_one(caller: Talk) -> None:
     refusal = stream_of(chunk({"content": None, "refusal": "I will not."}), chunk({}, "stop"), "data: [DONE]\n\n")
     assert told(await caller.say("hi", refusal)) == (TaskState.FAILED, "", NOTHING)
     assert told(await caller.say("hi", answer())) == (TaskState.FAILED, "", NOTHING)
@@ -244,7 +245,7 @@ async def test_a_tool_that_needs_approval_asks_first(server: ModelServer, reply:
         (stream_of("data: [DONE]\n\n"), UNREADABLE),
     ],
 )
-async def test_a_failure_is_reported_with_our_text(caller: Caller, reply: Reply, public: str) -> None:
+async def test_a_failure_is_reported_with_our_text(caller: Talk, reply: Reply, public: str) -> None:
     task = await caller.say("hi", reply)
     assert told(task) == (TaskState.FAILED, "", public)
     # the conversation goes on
@@ -321,7 +322,7 @@ async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(s
 
 
 @pytest.mark.parametrize("first", [(), (chunk({"content": "Hel"}),)], ids=["silent", "speaking"])
-async def test_a_cancel_hangs_up_on_the_server(caller: Caller, first: tuple[str, ...]) -> None:
+async def test_a_cancel_hangs_up_on_the_server(caller: Talk, first: tuple[str, ...]) -> None:
     caller.server.says(hanging(*first))
     run = await caller.runs.submit_run(request("hi"))
     async with asyncio.timeout(5):
@@ -335,7 +336,7 @@ async def test_a_cancel_hangs_up_on_the_server(caller: Caller, first: tuple[str,
     assert caller.asked() == ["user: hi", "user: again"]
 
 
-async def heard(caller: Caller, task_id: str) -> None:
+async def heard(caller: Talk, task_id: str) -> None:
     """Wait until a piece of the answer has reached the callers."""
     subscription = await caller.runs.subscribe("me", "model", task_id, after_seq=None, ended_ok=True)
     async for event in subscription:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from tests.unit.adapters.process.commands import agent_of, children, sh
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.events import ArtifactUpdate
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
@@ -33,7 +34,7 @@ async def serving(agent: Agent, *, timeout_s: float = 60) -> AsyncIterator[RunSe
 async def begin(service: RunService, text: str = "hi", *, task_id: str | None = None) -> Run:
     message = Message(message_id="m", role=Role.USER, parts=(Text.of(text),))
     return await service.submit_run(
-        RunRequest(owner="default", agent="demo", message=message, prompt=text, task_id=task_id, context_id="c")
+        RunRequest(caller=Caller(), agent="demo", message=message, prompt=text, task_id=task_id, context_id="c")
     )
 
 

@@ -13,7 +13,7 @@ from tests.unit.runs.serving import ASK, paused
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
 from llamon_agent.testing.scripted import Step
 
 SCRIPT: list[Step] = [Delta(text="Hi"), Complete()]
@@ -24,7 +24,7 @@ OLD, NEW = "0.3", "1.0"
 async def ask(here: Edge, method: str, params: object) -> Any:
     """What a call is answered with; a stream is read to its end."""
     endpoint = Endpoint(here.runs, agent="demo", webhooks=here.hooks)
-    reply = await answer_call(endpoint, call(method, params), Caller())
+    reply = await answer_call(endpoint, call(method, params), RequestHead())
     if isinstance(reply, RpcStream):
         await Frames(reply.stream, reply.envelope, ping_s=15).deliver(lambda _: asyncio.sleep(0))
         return None

@@ -18,7 +18,7 @@ from llamon_agent.domain.events import ArtifactMade, Cancelled, Complete, Delta,
 from llamon_agent.domain.message import Text
 from llamon_agent.domain.task import Artifact
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
 from llamon_agent.runs.decisions import NODE_LOST
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -45,12 +45,12 @@ class Edge(msgspec.Struct):
     endpoint: Endpoint
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
-        response = response_of(await answer_call(self.endpoint, call(method, params), Caller()))
+        response = response_of(await answer_call(self.endpoint, call(method, params), RequestHead()))
         result = response.get("result", response)
         return result.get("task", result)
 
     async def stream(self, method: str, params: dict[str, Any]) -> list[Any]:
-        reply = frames_of(await answer_call(self.endpoint, call(method, params), Caller()))
+        reply = frames_of(await answer_call(self.endpoint, call(method, params), RequestHead()))
         return await results_of(reply)
 
     async def settled(self, task_id: str) -> Any:

@@ -21,7 +21,7 @@ from langgraph.types import interrupt
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.checkpoints.sqlite import CheckpointKind, open_checkpoints
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, answer_call
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -66,7 +66,7 @@ class Host:
             (params if in_params else message)["metadata"] = {"history": [self.turn(spoken) for spoken in history]}
         method = "message/send" if self.dialect == "0.3" else "SendMessage"
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        reply = await answer_call(self.endpoint, body.encode(), Caller())
+        reply = await answer_call(self.endpoint, body.encode(), RequestHead())
         assert isinstance(reply, RpcResponse)
         result = json.loads(reply.body)["result"]
         found: dict[str, Any] = result if self.dialect == "0.3" else result["task"]

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -98,7 +99,7 @@ class Remembers:
         return {"messages": [AIMessage(f"heard {len(state['messages'])}")]}
 
 
-async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
+async def ask(service: RunService, text: str = "hi", **names: Any) -> Task:
     return await (await service.submit_run(request(text, **names))).wait_settled(10)
 
 
@@ -173,9 +174,9 @@ async def test_a_task_file_that_is_not_in_its_place_takes_nothing_that_a_restart
         run = await service.submit_run(request())
         await gate.reached()
         happens(tasks)
-        for names in ({}, {"task": asked.id}):
+        for refused in (request(), request(task=asked.id)):
             with pytest.raises(BackendError) as raised:
-                await service.submit_run(request(**names))
+                await service.submit_run(refused)
             assert raised.value.public == BackendError.public
         gate.open()
         with pytest.raises(BackendError):

@@ -17,7 +17,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Question
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.agent import Turn
@@ -57,7 +57,7 @@ async def answering(node: Callable[[MessagesState], Awaitable[dict[str, list[AIM
 
 async def told(endpoint: Endpoint, text: str, **more: object) -> tuple[Any, list[str]]:
     """A blocking send: the task, and what the graph was given."""
-    response = response_of(await answer_call(endpoint, call("message/send", message_03(text, **more)), Caller()))
+    response = response_of(await answer_call(endpoint, call("message/send", message_03(text, **more)), RequestHead()))
     task = response["result"]
     said: list[str] = json.loads(task["artifacts"][0]["parts"][0]["text"])
     return task, said
@@ -86,14 +86,14 @@ async def test_hanging_up_while_the_end_is_being_recorded_loses_nothing() -> Non
     runtimes = {"demo": Runtime(Target(name="demo", adapter="scripted", target=""), agent)}
     async with asyncio.timeout(5), RunService(store, runtimes, clock=HandClock(), new_id=counting_ids()) as runs:
         endpoint = Endpoint(runs, agent="demo")
-        dropped = frames_of(await answer_call(endpoint, call("message/stream", message_03()), Caller()))
+        dropped = frames_of(await answer_call(endpoint, call("message/stream", message_03()), RequestHead()))
         await store.ending.wait()
         dropped.close()
-        [task] = response_of(await answer_call(endpoint, call("ListTasks", {}), Caller()))["result"]["tasks"]
-        following = frames_of(await answer_call(endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller()))
+        [task] = response_of(await answer_call(endpoint, call("ListTasks", {}), RequestHead()))["result"]["tasks"]
+        following = frames_of(await answer_call(endpoint, call("tasks/resubscribe", {"id": task["id"]}), RequestHead()))
         store.may_end.set()
         ending = (await results_of(following))[-1]
-        got = response_of(await answer_call(endpoint, call("tasks/get", {"id": task["id"]}), Caller()))["result"]
+        got = response_of(await answer_call(endpoint, call("tasks/get", {"id": task["id"]}), RequestHead()))["result"]
     assert ending["status"] == got["status"]
     assert (got["status"]["state"], got["artifacts"][0]["parts"][0]["text"]) == ("completed", "Hello")
 
@@ -174,7 +174,7 @@ async def test_a_send_waits_unless_it_asks_not_to(method: str, configuration: di
 async def test_a_version_that_does_not_fit_is_refused_in_plain_json(method: str, version: str, code: int) -> None:
     params = message_03() if method.startswith("message/") else message_10()
     async with edge() as it:
-        refused = await it.ask(method, params, Caller(version=version))
+        refused = await it.ask(method, params, RequestHead(version=version))
         assert refused["error"]["code"] == code
         assert it.agent.turns == []
 
@@ -238,7 +238,7 @@ GET = b'"jsonrpc":"2.0","method":"tasks/get","params":{"id":"none"}'
 )
 async def test_an_odd_body_gets_its_code_and_the_only_id_that_is_sure(body: bytes, code: int, call_id: object) -> None:
     async with edge() as it:
-        response = response_of(await answer_call(it.endpoint, body, Caller()))
+        response = response_of(await answer_call(it.endpoint, body, RequestHead()))
     assert (response["error"]["code"], response["id"]) == (code, call_id)
     assert response["error"]["message"].isascii()
     assert "msgspec" not in response["error"]["message"]

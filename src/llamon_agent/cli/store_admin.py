@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from llamon_agent.cli.conversation import connect_to
 from llamon_agent.cli.exits import Usage
 from llamon_agent.config.data import DataConfig
+from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.errors import TaskNotFound
 from llamon_agent.domain.events import Cancelled
-from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task
 from llamon_agent.runs.decisions import decide_cancel
 from llamon_agent.runs.housekeeping import BATCH, prune_batch

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJson
 from pydantic_settings import NoDecode
 
 from llamon_agent.config.problems import Wrong
+from llamon_agent.domain.caller import DEFAULT_PRINCIPAL
 from llamon_agent.domain.message import essence
-from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
 
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?[smhdw]$"
 """A duration as people write it, such as 90s or 2w; the configuration's JSON Schema has it, too."""

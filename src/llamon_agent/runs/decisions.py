@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.errors import (
     BadParams,
     Conflict,
@@ -25,7 +26,6 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
-from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState, TaskStatus
 from llamon_agent.runs.ports.agent import Agent, ChecksMessages, Turn
 from llamon_agent.runs.ports.run import RunRequest, Target
@@ -151,6 +151,7 @@ def turn_of(task: Task, request: RunRequest, target: Target, *, answers: bool) -
         asked=tuple(_questions(task)) if answers else (),
         metadata=request.metadata,
         answer_id=_new_answer_id(task),
+        caller=request.caller,
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Protocol
 
+from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.error_location import with_cause
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
 from llamon_agent.domain.events import Cancelled, Complete, Error, Outcome, Reply, Started
-from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import Limits, Runtime

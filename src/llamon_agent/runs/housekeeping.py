@@ -16,9 +16,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import Error
-from llamon_agent.domain.principal import thread_id
 from llamon_agent.domain.task import Retention, Task
 from llamon_agent.runs.ports.run import Clock, Limits, Runtime
 from llamon_agent.runs.ports.store import ContextKey, Pruned, TaskStore

@@ -36,7 +36,7 @@ class TaskRecorder:
         """Keep a new task, once, and hold its run. Raises: KeyTaken."""
         async with live.writing:
             if not live.saved_seq:
-                await self._store.create(live.task, turn=turn, key=key)
+                await self._store.create(live.task, turn=turn and turn.kept, key=key)
                 live.saved_seq = live.task.seq
 
     async def open(self, execution: Execution) -> None:
@@ -59,7 +59,7 @@ class TaskRecorder:
         Raises: Conflict: another process has changed the record; KeyTaken.
         """
         async with live.writing:
-            await self._store.save(task, expect=live.saved_seq, turn=turn, key=key)
+            await self._store.save(task, expect=live.saved_seq, turn=turn and turn.kept, key=key)
             live.mark_recorded(task, [StatusUpdate(seq=task.seq, status=task.status)])
 
     async def working(self, live: LiveTask) -> None:

@@ -8,6 +8,7 @@ from tests.model_server import ModelServer, answer, model_server, tool_call
 
 from llamon_agent.app import open_edge
 from llamon_agent.config.load import load_config
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.message import Message, Role, Text, texts
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports.run import RunRequest
@@ -34,7 +35,7 @@ async def runs(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 async def say(runs: RunService, text: str) -> Task:
     message = Message(message_id=text, role=Role.USER, parts=(Text.of(text),))
-    request = RunRequest(owner="me", agent="notes", context_id="c", message=message, prompt=text)
+    request = RunRequest(caller=Caller(principal="me"), agent="notes", context_id="c", message=message, prompt=text)
     return await (await runs.submit_run(request)).wait_settled(20)
 
 

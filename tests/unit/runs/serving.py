@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Interrupt, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Role, Text
@@ -26,12 +28,12 @@ def request(
     *,
     task: str | None = None,
     context: str | None = None,
-    owner: str = "default",
+    caller: Caller = Caller(),
     key: str | None = None,
 ) -> RunRequest:
     message = Message(message_id="m", role=Role.USER, parts=(Text.of(text),))
     return RunRequest(
-        owner=owner,
+        caller=caller,
         agent="demo",
         message=message,
         prompt=text,
@@ -65,7 +67,7 @@ async def serving(
         yield service
 
 
-async def ask(service: RunService, text: str = "hi", **names: str) -> Task:
+async def ask(service: RunService, text: str = "hi", **names: Any) -> Task:
     return await (await service.submit_run(request(text, **names))).wait_settled(5)
 
 
@@ -98,8 +100,8 @@ def status_text(task: Task) -> str:
     return part.text
 
 
-async def paused(service: RunService, context: str = "c1") -> Task:
-    task = await ask(service, "do it", context=context)
+async def paused(service: RunService, context: str = "c1", caller: Caller = Caller()) -> Task:
+    task = await ask(service, "do it", context=context, caller=caller)
     assert task.status.state is TaskState.INPUT_REQUIRED
     return task
 

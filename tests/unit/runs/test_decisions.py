@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from llamon_agent.adapters.echo import EchoAgent
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import (
     BadParams,
     CallerError,
@@ -68,7 +69,7 @@ def ids() -> str:
 
 
 def request(**changes: object) -> RunRequest:
-    asked = RunRequest(owner="default", agent="demo", message=message(), prompt="hi", metadata={"source": "a2a"})
+    asked = RunRequest(caller=Caller(), agent="demo", message=message(), prompt="hi", metadata={"source": "a2a"})
     return msgspec.structs.replace(asked, **changes)
 
 
@@ -134,7 +135,7 @@ def test_a_new_task_keeps_the_message_with_its_ids() -> None:
 
 
 def test_a_turn_of_another_principal_has_its_own_thread() -> None:
-    asked = request(owner="alice", prefill=(message(),), history_received=4)
+    asked = request(caller=Caller(principal="alice"), prefill=(message(),), history_received=4)
     turn = turn_of(new_task(asked, "c9", TaskState.WORKING, task_id="t9", now_ms=5), asked, TARGET, answers=True)
     assert (turn.task_id, turn.context_id, turn.thread_id) == ("t9", "c9", "principal:5:alice:c9")
     assert (turn.session_id, turn.answers, turn.prefill, turn.history_received) == (

@@ -64,9 +64,9 @@ async def test_the_tasks_of_an_agent_that_is_gone_can_be_read_and_take_no_messag
     async with serving(ScriptedAgent([ASK])) as service:
         task = await paused(service)
         service.replace_runtimes({})
-        for names in ({"task": task.id}, {"context": "c1"}, {"context": "other"}):
+        for asked in (request(task=task.id), request(context="c1"), request(context="other")):
             with pytest.raises(AgentIsGone):
-                await service.submit_run(request(**names))
+                await service.submit_run(asked)
         assert (await service.get("default", "demo", task.id)).status.state is TaskState.INPUT_REQUIRED
         subscription = await service.subscribe("default", "demo", task.id, after_seq=None, ended_ok=False)
         canceled = await service.cancel_run("default", "demo", task.id, again_ok=False)

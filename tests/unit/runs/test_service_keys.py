@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BackendError, BadParams
 from llamon_agent.domain.events import Complete, Reply
 from llamon_agent.domain.message import Text
@@ -54,7 +55,7 @@ async def test_a_key_that_was_used_for_another_message_is_refused() -> None:
 
 async def test_a_key_is_its_owners_alone() -> None:
     async with serving(ScriptedAgent([Complete()], [Complete()])) as service:
-        mine, theirs = [await ask(service, owner=owner, key="k") for owner in ("ann", "bob")]
+        mine, theirs = [await ask(service, caller=Caller(principal=name), key="k") for name in ("ann", "bob")]
     assert mine.id != theirs.id
 
 

@@ -52,14 +52,14 @@ async def kept(path: Path, task_id: str) -> Task:
     return task
 
 
-async def at_its_end(service: RunService, task_id: str) -> Task:
+async def at_its_end(service: RunService, task_id: str, *, owner: str = "default") -> Task:
     """The task once it is settled."""
-    following = await service.subscribe("default", "demo", task_id, after_seq=None, ended_ok=True)
+    following = await service.subscribe(owner, "demo", task_id, after_seq=None, ended_ok=True)
     async for batch in following:
         if any(following.is_last(event) for event in batch):
             break
     following.close()
-    return await service.get("default", "demo", task_id)
+    return await service.get(owner, "demo", task_id)
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tests.unit.runs.serving import ASK, paused, request, serving
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadParams, TaskHasEnded, TaskNotFound
 from llamon_agent.domain.events import Complete
 from llamon_agent.domain.task import TaskState
@@ -23,7 +24,7 @@ async def test_names_that_do_not_fit_write_nothing_and_run_nothing() -> None:
             ({"task": "nope"}, TaskNotFound),
             ({"task": "nope", "context": "c1"}, TaskNotFound),
             ({"task": task.id, "context": "other"}, BadParams),
-            ({"task": task.id, "owner": "alice"}, TaskNotFound),
+            ({"task": task.id, "caller": Caller(principal="alice")}, TaskNotFound),
         ):
             with pytest.raises(error):
                 await service.submit_run(request(**names))
@@ -65,7 +66,7 @@ async def test_a_caller_may_name_a_new_task_where_the_agent_lets_it() -> None:
 async def test_a_name_that_somebody_elses_task_has_is_not_found() -> None:
     gate = Gate()
     async with serving(ScriptedAgent([gate, Complete()]), target=CHOSEN) as service:
-        theirs = await service.submit_run(request(task="mine", owner="alice"))
+        theirs = await service.submit_run(request(task="mine", caller=Caller(principal="alice")))
         for _ in range(2):  # while it is worked on, and when only the store has it
             with pytest.raises(TaskNotFound):
                 await service.submit_run(request(task="mine"))

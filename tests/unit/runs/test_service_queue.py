@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.runs.serving import ASK, ask, heard, request, serving
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import AgentError, ContextIsBusy
 from llamon_agent.domain.events import ArtifactUpdate, Complete, Snapshot
 from llamon_agent.domain.task import TaskState, answer_text
@@ -37,7 +38,7 @@ async def test_other_contexts_agents_and_owners_do_not_wait() -> None:
     scripts: list[list[Step]] = [[gate, Complete()] for gate in gates]
     agent = ScriptedAgent(*scripts)
     async with serving(agent) as service:
-        for names in ({"context": "c1"}, {"context": "c2"}, {"context": "c1", "owner": "alice"}):
+        for names in ({"context": "c1"}, {"context": "c2"}, {"context": "c1", "caller": Caller(principal="alice")}):
             await service.submit_run(request(**names))
         for gate in gates:
             await gate.reached()

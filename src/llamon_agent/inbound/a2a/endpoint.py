@@ -13,6 +13,7 @@ from typing import Protocol, Self, TypeVar
 
 import msgspec
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import (
     BackendError,
     ExtendedCardNotConfigured,
@@ -21,7 +22,6 @@ from llamon_agent.domain.errors import (
     StreamingNotSupported,
     UnsupportedOperation,
 )
-from llamon_agent.domain.principal import Principal, owner_of
 from llamon_agent.domain.task import PushConfig, Task, TaskQuery, trim_history
 from llamon_agent.inbound.a2a.bindings.streaming import (
     Artifacts,
@@ -65,15 +65,15 @@ _LARGE_BYTES = 128 * 1024
 """From which size on a call is worth a thread: a smaller one takes a few milliseconds at worst, mostly far less."""
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller, and what the transport carries besides the request.
+class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The caller of a request, and what the transport carries besides the request itself.
 
     Shape: version is the A2A-Version that was asked for, last_event_id the Last-Event-ID header, idempotency_key the
            header of that name, each as sent; extensions are the URIs that the caller supports; base_url gives the
            address at which it knows this server.
     """
 
-    principal: Principal = Principal()
+    caller: Caller = Caller()
     version: str | None = None
     last_event_id: str | None = None
     idempotency_key: str | None = None
@@ -108,7 +108,7 @@ class Performer(Protocol):
 
     agent: str
 
-    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+    async def perform(self, request: ParsedRequest, head: RequestHead, *, size_bytes: int) -> EndpointReply:
         """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
         ...
 
@@ -204,15 +204,16 @@ class Endpoint:
         self._wait_s = wait_s
         self._webhooks = webhooks
 
-    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+    async def perform(self, request: ParsedRequest, head: RequestHead, *, size_bytes: int) -> EndpointReply:
         """Carry out one request. Raises: CallerError, BackendError. Units: size_bytes is the request's."""
         operation, dialect = request.operation, request.dialect
         check_tenant(operation.tenant, self._policy.tenants)
-        owner = owner_of(caller.principal, operation.tenant)
-        extensions = self._activated(caller)
+        caller = head.caller.of_tenant(operation.tenant)
+        owner = caller.owner
+        extensions = self._activated(head)
         match operation:
             case SendMessage():
-                run = await self._submit(operation, owner, caller.idempotency_key, size_bytes)
+                run = await self._submit(operation, caller, head.idempotency_key, size_bytes)
                 if operation.stream:
                     return self._follow_run(run, operation, dialect, extensions)
                 body = await self._sent(run, operation, dialect, waits=request.waits)
@@ -224,27 +225,27 @@ class Endpoint:
             case CancelTask(task_id=task_id, again_ok=again_ok):
                 body = dialect.write_task(await self._runs.cancel_run(owner, self.agent, task_id, again_ok=again_ok))
             case Subscribe():
-                return await self._subscribe(operation, dialect, owner, caller, extensions)
+                return await self._subscribe(operation, dialect, owner, head, extensions)
             case SetPushConfig() | GetPushConfig() | ListPushConfigs() | DeletePushConfig():
                 body = await self._push(operation, dialect, owner)
             case GetExtendedCard():
-                body = self._extended_card(dialect, caller)
+                body = self._extended_card(dialect, head)
         return Result(body, extensions)
 
-    def _activated(self, caller: Caller) -> tuple[str, ...]:
+    def _activated(self, head: RequestHead) -> tuple[str, ...]:
         """The extensions that both sides support.
 
         Raises: ExtensionSupportRequired: the agent insists on another. Source: A2A 1.0 §3.3.4, §4.6.
         """
-        if missing := self._required - caller.extensions:
+        if missing := self._required - head.extensions:
             raise ExtensionSupportRequired(
                 f"This agent requires the extension {', '.join(sorted(missing))}; name it in the A2A-Extensions header."
             )
-        return tuple(uri for uri in self._policy.extensions if uri in caller.extensions) if caller.extensions else ()
+        return tuple(uri for uri in self._policy.extensions if uri in head.extensions) if head.extensions else ()
 
     # --- messages and streams ---------------------------------------------------------------------------------------
 
-    async def _submit(self, operation: SendMessage, owner: str, key: str | None, size_bytes: int) -> Run:
+    async def _submit(self, operation: SendMessage, caller: Caller, key: str | None, size_bytes: int) -> Run:
         if operation.stream and not self._policy.streaming:
             raise StreamingNotSupported
         if operation.push is not None:
@@ -252,7 +253,7 @@ class Endpoint:
         to_request = partial(
             run_request,
             operation,
-            owner=owner,
+            caller=caller,
             agent=self.agent,
             modes=self._policy.modes,
             key=key,
@@ -282,7 +283,7 @@ class Endpoint:
         return Stream(run.follow(), options, extensions)
 
     async def _subscribe(
-        self, operation: Subscribe, dialect: Dialect, owner: str, caller: Caller, extensions: tuple[str, ...]
+        self, operation: Subscribe, dialect: Dialect, owner: str, head: RequestHead, extensions: tuple[str, ...]
     ) -> Stream:
         if not self._policy.streaming:
             raise StreamingNotSupported
@@ -290,7 +291,7 @@ class Endpoint:
             owner,
             self.agent,
             operation.task_id,
-            after_seq=_read_seq(caller.last_event_id),
+            after_seq=_read_seq(head.last_event_id),
             ended_ok=operation.ended_ok,
         )
         mode = decide_mode(self._policy.artifacts, subscription.task.history)
@@ -340,11 +341,11 @@ class Endpoint:
     async def _task(self, owner: str, task_id: str) -> Task:
         return await self._runs.get(owner, self.agent, task_id)
 
-    def _extended_card(self, dialect: Dialect, caller: Caller) -> bytes:
+    def _extended_card(self, dialect: Dialect, head: RequestHead) -> bytes:
         """1.0 has a capability for it: an agent that does not claim it does not support the operation (§3.1.11)."""
         if self._policy.extended_card is None:
             raise UnsupportedOperation if dialect.version == "1.0" else ExtendedCardNotConfigured
-        return self._policy.extended_card(caller.base_url(), dialect)
+        return self._policy.extended_card(head.base_url(), dialect)
 
 
 async def off_loop_if_large(size_bytes: int, work: Callable[[], B]) -> B:

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 import msgspec
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
@@ -31,7 +32,7 @@ _TENANT = _CONTEXT_ID
 def run_request(
     call: SendMessage,
     *,
-    owner: str,
+    caller: Caller,
     agent: str,
     modes: Modes = Modes(),
     key: str | None = None,
@@ -50,7 +51,7 @@ def run_request(
     metadata = _merge_metadata(message.metadata, call.metadata)
     reading = prefill(metadata.pop(HISTORY, None), current_id=message.message_id)
     return RunRequest(
-        owner=owner,
+        caller=caller,
         agent=agent,
         message=_without_history(message),
         prompt="\n".join(texts(message.parts)),

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.message import Message
-from llamon_agent.domain.principal import owner_of
 from llamon_agent.domain.task import PAUSED, TaskQuery
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint, EndpointReply, ParsedRequest
+from llamon_agent.inbound.a2a.endpoint import Endpoint, EndpointReply, ParsedRequest, RequestHead
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import (
     CancelTask,
@@ -60,7 +59,7 @@ class Router:
         self._takes_messages = tuple(agent for agent in self._agents if agent not in gone)
         self._chooses = key is not None or bool(also)
 
-    async def perform(self, request: ParsedRequest, caller: Caller, *, size_bytes: int) -> EndpointReply:
+    async def perform(self, request: ParsedRequest, head: RequestHead, *, size_bytes: int) -> EndpointReply:
         """Carry out a request at the endpoint of the agent that it means. Raises: CallerError, BackendError."""
         operation = request.operation
         endpoint = self._main
@@ -68,9 +67,9 @@ class Router:
             endpoint = self._endpoints[operation.tenant]
             request = replace(request, operation=replace(operation, tenant=None))
         elif self._chooses:
-            name = await self.agent_for(operation, owner_of(caller.principal, operation.tenant))
+            name = await self.agent_for(operation, head.caller.of_tenant(operation.tenant).owner)
             endpoint = self._endpoints.get(name, self._main)
-        return await endpoint.perform(request, caller, size_bytes=size_bytes)
+        return await endpoint.perform(request, head, size_bytes=size_bytes)
 
     async def agent_for(self, operation: Operation, owner: str) -> str:
         """The agent that the operation is for. Raises: BadParams, TaskNotFound; BackendError."""

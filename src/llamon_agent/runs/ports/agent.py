@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.events import RunEvent
 from llamon_agent.domain.message import Message, Metadata
 
@@ -17,7 +18,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
            seeded can be reported. `answers` says that the task was paused and this message answers its question.
            attempt counts from 1; from 2 on, the process that took the turn before has died in the middle of it.
            answer_id is the artifact that the turn's text becomes, the same in every attempt; asked is what the task
-           asked, as it was sent, if this answers it. Kept as JSON while its run is held.
+           asked, as it was sent, if this answers it. caller is the one that sent this message. Kept as JSON while its
+           run is held, as `kept` says.
     """
 
     task_id: str
@@ -33,6 +35,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata = {}
     attempt: int = 1
     answer_id: str = "answer-1"
+    caller: Caller = Caller()
+
+    @property
+    def kept(self) -> "Turn":
+        """The turn as a store keeps it. What another process takes up has no claims and no headers of its caller."""
+        return msgspec.structs.replace(self, caller=self.caller.kept)
 
 
 class Agent(Protocol):

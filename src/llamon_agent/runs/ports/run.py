@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.message import Message, Metadata
 from llamon_agent.runs.ports.agent import Agent
 
@@ -25,7 +26,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
            the caller's key for this message and a digest of all that came with it, where repeats are to be one.
     """
 
-    owner: str
+    caller: Caller
     agent: str
     message: Message
     prompt: str
@@ -36,6 +37,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata = {}
     objection: str | None = None
     key: tuple[str, str] | None = None
+
+    @property
+    def owner(self) -> str:
+        return self.caller.owner
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

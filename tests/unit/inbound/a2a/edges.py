@@ -9,7 +9,7 @@ import msgspec
 
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import NoResponse, RpcResponse, RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, Frames
-from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, Webhooks
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, RequestHead, Webhooks
 from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import Limits, Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -29,15 +29,15 @@ class Edge(msgspec.Struct):
     endpoint: Endpoint
     ping_s: float
 
-    async def ask(self, method: str, params: object = None, caller: Caller | None = None) -> Any:
+    async def ask(self, method: str, params: object = None, head: RequestHead | None = None) -> Any:
         """The response to a call that is answered with one; its `result` where it has one."""
-        response = await only_response(await answer_call(self.endpoint, call(method, params), caller or Caller()))
+        response = await only_response(await answer_call(self.endpoint, call(method, params), head or RequestHead()))
         return response.get("result", response)
 
-    async def begin(self, caller: Caller | None = None, **more: object) -> str:
+    async def begin(self, head: RequestHead | None = None, **more: object) -> str:
         """The id of a new task that is worked on."""
         params = message_03(**more) | {"configuration": {"blocking": False}}
-        task_id: str = (await self.ask("message/send", params, caller))["id"]
+        task_id: str = (await self.ask("message/send", params, head))["id"]
         return task_id
 
     async def only_task(self) -> str:
@@ -46,9 +46,11 @@ class Edge(msgspec.Struct):
         task_id: str = task["id"]
         return task_id
 
-    async def open(self, method: str, params: object = None, caller: Caller | None = None) -> Frames:
+    async def open(self, method: str, params: object = None, head: RequestHead | None = None) -> Frames:
         """The stream that a call is answered with."""
-        return frames_of(await answer_call(self.endpoint, call(method, params), caller or Caller()), ping_s=self.ping_s)
+        return frames_of(
+            await answer_call(self.endpoint, call(method, params), head or RequestHead()), ping_s=self.ping_s
+        )
 
 
 @asynccontextmanager

@@ -16,11 +16,11 @@ from tests.unit.inbound.a2a.edges import (
     results_of,
 )
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
-from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
-from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller, Endpoint, _read_seq
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, RequestHead, _read_seq
 from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -30,8 +30,8 @@ from llamon_agent.wire.operations import Dialect
 
 ANSWER: list[Step] = [Delta(text="Hel"), Delta(text="lo"), Complete()]
 QUESTION: list[Step] = [Interrupt(text="Sure?", questions=(Question(id="q", value="Sure?"),))]
-ANN = Caller(principal=Principal("ann"))
-BOB = Caller(principal=Principal("bob"))
+ANN = RequestHead(caller=Caller(principal="ann"))
+BOB = RequestHead(caller=Caller(principal="bob"))
 
 
 def text_of(task: Any) -> str:
@@ -162,7 +162,7 @@ async def test_a_fault_has_its_code_and_nothing_is_written(method: str, params: 
 )
 async def test_a_fault_is_in_the_callers_dialect(method: str, version: str | None, code: int, has_data: bool) -> None:
     async with edge() as it:
-        error = (await it.ask(method, {}, Caller(version=version)))["error"]
+        error = (await it.ask(method, {}, RequestHead(version=version)))["error"]
     assert error["code"] == code
     assert ("data" in error) is has_data
 
@@ -170,16 +170,16 @@ async def test_a_fault_is_in_the_callers_dialect(method: str, version: str | Non
 async def test_an_error_before_the_first_event_is_a_plain_answer_in_1_0_and_a_stream_of_one_error_in_0_x() -> None:
     async with edge(ANSWER) as it:
         task_id = (await it.ask("message/send", message_03()))["id"]
-        plain = await answer_call(it.endpoint, call("SubscribeToTask", {"id": task_id}), Caller())
+        plain = await answer_call(it.endpoint, call("SubscribeToTask", {"id": task_id}), RequestHead())
         assert response_of(plain)["error"]["code"] == -32004
-        streamed = await answer_call(it.endpoint, call("message/stream", message_03(taskId=task_id)), Caller())
+        streamed = await answer_call(it.endpoint, call("message/stream", message_03(taskId=task_id)), RequestHead())
         assert isinstance(streamed, RpcStream)
         assert (await only_response(streamed))["error"]["code"] == -32004
 
 
 async def test_params_that_are_wrong_are_a_plain_answer_in_0_x_too() -> None:
     async with edge() as it:
-        plain = await answer_call(it.endpoint, call("message/stream", {}), Caller())
+        plain = await answer_call(it.endpoint, call("message/stream", {}), RequestHead())
     assert response_of(plain)["error"]["code"] == -32602
 
 
@@ -215,7 +215,7 @@ async def test_our_own_fault_is_logged_and_answered_without_its_text(
 ) -> None:
     caplog.set_level(logging.DEBUG, "llamon_agent")
     endpoint = Endpoint(BrokenRuns(error), agent=AGENT)
-    response = response_of(await answer_call(endpoint, call("message/send", message_03()), Caller()))
+    response = response_of(await answer_call(endpoint, call("message/send", message_03()), RequestHead()))
     assert response["error"] == {"code": -32603, "message": public}
     [record] = caplog.records
     assert record.levelno == level
@@ -244,6 +244,12 @@ async def test_a_list_shows_only_the_callers_tasks() -> None:
         await it.ask("message/send", message_03(), ANN)
         await it.ask("message/send", message_03(), BOB)
         assert (await it.ask("ListTasks", {}, BOB))["totalSize"] == 1
+
+
+async def test_the_caller_of_a_message_reaches_the_agent_with_its_tenant() -> None:
+    async with edge(ANSWER, policy=AgentPolicy(tenants=frozenset({"acme"}))) as it:
+        await it.ask("SendMessage", {**message_10(), "tenant": "acme"}, ANN)
+        assert [turn.caller for turn in it.agent.turns] == [Caller(principal="ann", tenant="acme")]
 
 
 # Get, cancel, list, subscribe.
@@ -325,7 +331,7 @@ async def test_a_reader_that_comes_back_gets_only_what_it_has_not_seen() -> None
     async with edge([Delta(text="a"), Delta(text="b"), Delta(text="c"), gate, Complete()]) as it:
         task_id = await it.begin()
         await gate.reached()
-        following = await it.open("tasks/resubscribe", {"id": task_id}, Caller(last_event_id="2"))
+        following = await it.open("tasks/resubscribe", {"id": task_id}, RequestHead(last_event_id="2"))
         gate.open()
         results = await results_of(following)
     texts = [part["text"] for result in results if "artifact" in result for part in result["artifact"]["parts"]]
@@ -377,16 +383,16 @@ EXTENSIONS = AgentPolicy(extensions={"urn:needed": True, "urn:nice": False})
 async def test_a_required_extension_must_be_named(named: frozenset[str]) -> None:
     async with edge(policy=EXTENSIONS) as it:
         for method in ("SendMessage", "SendStreamingMessage"):
-            error = (await it.ask(method, message_10(), Caller(extensions=named)))["error"]
+            error = (await it.ask(method, message_10(), RequestHead(extensions=named)))["error"]
             assert (error["code"], error["data"][0]["reason"]) == (-32008, "EXTENSION_SUPPORT_REQUIRED")
             assert "urn:needed" in error["message"]
-        assert (await it.ask("message/send", message_03(), Caller(extensions=named)))["error"]["code"] == -32600
+        assert (await it.ask("message/send", message_03(), RequestHead(extensions=named)))["error"]["code"] == -32600
 
 
 async def test_what_both_sides_support_is_activated_and_the_rest_ignored() -> None:
-    caller = Caller(extensions=frozenset({"urn:needed", "urn:other"}))
+    head = RequestHead(extensions=frozenset({"urn:needed", "urn:other"}))
     async with edge(ANSWER, policy=EXTENSIONS) as it:
-        answer = await answer_call(it.endpoint, call("SendMessage", message_10()), caller)
+        answer = await answer_call(it.endpoint, call("SendMessage", message_10()), head)
     assert isinstance(answer, RpcResponse)
     assert answer.extensions == ("urn:needed",)
 
@@ -405,20 +411,20 @@ async def test_the_extended_card_is_given_in_the_callers_shape() -> None:
     def card(base_url: str, dialect: Dialect) -> bytes:
         return json.dumps([base_url, dialect.version]).encode()
 
-    caller = Caller(base_url=lambda: "https://agents.example")
+    head = RequestHead(base_url=lambda: "https://agents.example")
     async with edge(policy=AgentPolicy(extended_card=card)) as it:
-        assert await it.ask("GetExtendedAgentCard", {}, caller) == ["https://agents.example", "1.0"]
-        old = await it.ask("agent/getAuthenticatedExtendedCard", None, caller)
+        assert await it.ask("GetExtendedAgentCard", {}, head) == ["https://agents.example", "1.0"]
+        old = await it.ask("agent/getAuthenticatedExtendedCard", None, head)
     assert old == ["https://agents.example", "0.3"]
 
 
 async def test_a_message_under_a_key_is_taken_once_and_another_one_is_refused() -> None:
-    caller = Caller(idempotency_key="k")
+    head = RequestHead(idempotency_key="k")
     async with edge([Complete(text="once")]) as it:
-        first, again = [await it.ask("message/send", message_03(), caller) for _ in range(2)]
+        first, again = [await it.ask("message/send", message_03(), head) for _ in range(2)]
         assert first == again
-        assert (await it.ask("message/send", message_03("other"), caller))["error"]["code"] == -32602
-        assert (await it.ask("message/send", message_03(), Caller(idempotency_key="")))["error"]["code"] == -32602
+        assert (await it.ask("message/send", message_03("other"), head))["error"]["code"] == -32602
+        assert (await it.ask("message/send", message_03(), RequestHead(idempotency_key="")))["error"]["code"] == -32602
 
 
 async def test_a_message_id_is_a_key_only_where_that_is_configured() -> None:

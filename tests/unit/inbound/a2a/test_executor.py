@@ -1,5 +1,6 @@
 import pytest
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadParams, ContentTypeNotSupported
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Data, Message, Metadata, Part, Role, Text, Url
 from llamon_agent.inbound.a2a.executor import _merge_metadata, check_tenant, run_request
@@ -30,13 +31,13 @@ def request(
     sent: Message, metadata: Metadata | None = None, *, blocking: bool = True, modes: Modes = Modes(takes=("*/*",))
 ) -> RunRequest:
     call = SendMessage(message=sent, metadata=metadata, blocking=blocking)
-    return run_request(call, owner="ann", agent="echo", modes=modes)
+    return run_request(call, caller=Caller(principal="ann"), agent="echo", modes=modes)
 
 
 def test_a_message_becomes_a_run_request() -> None:
     sent = message(context_id="c-1", task_id="t-1")
     assert request(sent) == RunRequest(
-        owner="ann",
+        caller=Caller(principal="ann"),
         agent="echo",
         message=sent,
         prompt="Hello",
@@ -136,7 +137,7 @@ def test_a_file_that_the_agent_does_not_take_is_refused() -> None:
 def test_a_caller_that_can_read_no_answer_is_refused() -> None:
     call = SendMessage(message=message(), accepted_output_modes=("image/png",))
     with pytest.raises(ContentTypeNotSupported):
-        run_request(call, owner="ann", agent="echo")
+        run_request(call, caller=Caller(principal="ann"), agent="echo")
 
 
 def test_text_and_data_that_the_agent_does_not_take_may_still_be_an_answer() -> None:

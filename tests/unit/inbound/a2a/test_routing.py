@@ -11,7 +11,7 @@ from tests.unit.inbound.a2a.edges import call, events_in, message_03, message_10
 from llamon_agent.domain.events import Complete, Interrupt
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcStream, answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
-from llamon_agent.inbound.a2a.endpoint import Caller, Endpoint
+from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
 from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -29,7 +29,7 @@ class Path:
         self.endpoint = endpoint
 
     async def ask(self, method: str, params: object) -> Any:
-        response = await only_response(await answer_call(self.endpoint, call(method, params), Caller()))
+        response = await only_response(await answer_call(self.endpoint, call(method, params), RequestHead()))
         return response.get("result", response)
 
     async def send(self, agent: str | None = None, **more: object) -> Any:
@@ -108,7 +108,7 @@ async def test_calls_by_a_tasks_id_reach_the_agent_that_has_it() -> None:
         background = message_03(taskId=task["id"]) | {"configuration": {"blocking": False}}
         assert (await it.ask("message/send", background))["status"]["state"] == "working"
         await gate.reached()
-        following = await answer_call(it.endpoint, call("tasks/resubscribe", {"id": task["id"]}), Caller())
+        following = await answer_call(it.endpoint, call("tasks/resubscribe", {"id": task["id"]}), RequestHead())
         assert isinstance(following, RpcStream)
         frames = Frames(following.stream, following.envelope, ping_s=15)
         assert (await it.ask("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
@@ -159,7 +159,7 @@ async def test_the_tasks_of_an_agent_that_may_not_be_chosen_are_not_found() -> N
         runs = it.endpoint._runs
         runs.replace_runtimes({"three": Runtime(Target(name="three", adapter="scripted", target=""), agent)})
         sent = response_of(
-            await answer_call(Endpoint(runs, agent="three"), call("message/send", message_03()), Caller())
+            await answer_call(Endpoint(runs, agent="three"), call("message/send", message_03()), RequestHead())
         )
         task_id = sent["result"]["id"]
         assert (await it.ask("tasks/get", {"id": task_id}))["error"]["code"] == -32001

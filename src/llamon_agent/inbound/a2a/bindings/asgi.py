@@ -15,11 +15,11 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadRequest, Unauthenticated
-from llamon_agent.domain.principal import Principal
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.cards.card import public_base
-from llamon_agent.inbound.a2a.endpoint import Caller
+from llamon_agent.inbound.a2a.endpoint import RequestHead
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _EXTENSIONS = (b"a2a-extensions", b"x-a2a-extensions")
 """Both spellings, 1.0's and 0.3's; an answer uses the caller's."""
 
 
-_OPEN = Principal()
+_OPEN = Caller()
 
 
 class Auth:
@@ -54,13 +54,13 @@ class Auth:
     def __init__(self, tokens: Mapping[str, str]) -> None:
         if not all(tokens.values()):
             raise ValueError("a bearer token must not be empty")
-        self._digests = [(Principal(name), _digest(token.encode())) for name, token in tokens.items()]
+        self._digests = [(Caller(principal=name), _digest(token.encode())) for name, token in tokens.items()]
 
     @property
     def is_open(self) -> bool:
         return not self._digests
 
-    def principal(self, authorization: bytes | None) -> Principal:
+    def caller(self, authorization: bytes | None) -> Caller:
         """The caller.
 
         Compares digests, all of them, each in constant time: how long it takes shows neither a token, nor its length,
@@ -73,7 +73,7 @@ class Auth:
             return _OPEN
         scheme, _, token = (authorization or b"").strip().partition(b" ")
         given = _digest(token.strip())
-        known = [principal for principal, digest in self._digests if hmac.compare_digest(digest, given)]
+        known = [caller for caller, digest in self._digests if hmac.compare_digest(digest, given)]
         if scheme.lower() != b"bearer" or not known:
             raise Unauthenticated
         return known[0]
@@ -95,11 +95,11 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
 
-    def caller(self, scope: Scope, headers: Headers) -> Caller:
+    def read_head(self, scope: Scope, headers: Headers) -> RequestHead:
         """The caller, and what the headers and the query say. Raises: Unauthenticated."""
         key = headers.get(b"idempotency-key")
-        return Caller(
-            principal=self.auth.principal(headers.get(b"authorization")),
+        return RequestHead(
+            caller=self.auth.caller(headers.get(b"authorization")),
             version=version_of(scope, headers),
             last_event_id=headers.get(b"last-event-id", b"").decode("latin-1") or None,
             idempotency_key=None if key is None else key.decode("latin-1"),

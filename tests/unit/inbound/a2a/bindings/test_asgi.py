@@ -8,7 +8,7 @@ SCOPE = {"type": "http", "scheme": "https", "query_string": b""}
 
 
 def extensions(headers: Headers) -> frozenset[str]:
-    return Admission(auth=Auth({})).caller(SCOPE, headers).extensions
+    return Admission(auth=Auth({})).read_head(SCOPE, headers).extensions
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_what_was_activated_is_named_in_the_callers_spelling(
 
 
 def test_the_address_is_the_one_that_the_caller_used() -> None:
-    caller = Admission(auth=Auth({})).caller(SCOPE, {b"host": b"agents.example:8443"})
+    caller = Admission(auth=Auth({})).read_head(SCOPE, {b"host": b"agents.example:8443"})
     assert caller.base_url() == "https://agents.example:8443"
 
 
 def test_a_configured_address_wins() -> None:
     admission = Admission(auth=Auth({}), public_url="https://public.example/")
-    assert admission.caller(SCOPE, {b"host": b"inner"}).base_url() == "https://public.example"
+    assert admission.read_head(SCOPE, {b"host": b"inner"}).base_url() == "https://public.example"

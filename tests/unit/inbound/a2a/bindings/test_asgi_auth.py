@@ -2,8 +2,8 @@ import hmac
 
 import pytest
 
+from llamon_agent.domain.caller import DEFAULT_PRINCIPAL
 from llamon_agent.domain.errors import Unauthenticated
-from llamon_agent.domain.principal import DEFAULT_PRINCIPAL
 from llamon_agent.inbound.a2a.bindings.asgi import Auth
 
 AUTH = Auth({"ann": "s3cret", "bob": "비밀"})
@@ -11,7 +11,7 @@ AUTH = Auth({"ann": "s3cret", "bob": "비밀"})
 
 @pytest.mark.parametrize("header", [None, b"", b"Bearer whatever"])
 def test_without_tokens_everybody_is_the_default_principal(header: bytes | None) -> None:
-    assert Auth({}).principal(header).id == DEFAULT_PRINCIPAL
+    assert Auth({}).caller(header).principal == DEFAULT_PRINCIPAL
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_without_tokens_everybody_is_the_default_principal(header: bytes | None)
     ],
 )
 def test_a_token_names_its_principal(header: bytes, principal: str) -> None:
-    assert AUTH.principal(header).id == principal
+    assert AUTH.caller(header).principal == principal
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_token_names_its_principal(header: bytes, principal: str) -> None:
 )
 def test_anything_else_is_refused(header: bytes | None) -> None:
     with pytest.raises(Unauthenticated):
-        AUTH.principal(header)
+        AUTH.caller(header)
 
 
 def test_all_tokens_are_compared_wherever_the_right_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_all_tokens_are_compared_wherever_the_right_one_stands(monkeypatch: pyte
         return compare(a, b)
 
     monkeypatch.setattr(hmac, "compare_digest", counting)
-    AUTH.principal(b"Bearer s3cret")
+    AUTH.caller(b"Bearer s3cret")
     assert len(compared) == 2
 
 

@@ -37,10 +37,10 @@ class Edge(msgspec.Struct):
     hooks: Webhooks
     pauses: list[float]
 
-    async def begin(self, text: str = "hi", **names: str) -> Task:
+    async def begin(self, text: str = "hi", **names: Any) -> Task:
         return (await self.runs.submit_run(request(text, **names))).task
 
-    async def begin_with(self, config: PushConfig, text: str = "hi", **names: str) -> Task:
+    async def begin_with(self, config: PushConfig, text: str = "hi", **names: Any) -> Task:
         """A message with a configuration in it."""
         self.hooks.check(config)
         run = await self.runs.submit_run(request(text, **names))

@@ -30,11 +30,11 @@ from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEven
 from llamon_agent.inbound.a2a.bindings.web_guard import decide_refusal, log_refusal, read_browser_headers
 from llamon_agent.inbound.a2a.dialects import agree
 from llamon_agent.inbound.a2a.endpoint import (
-    Caller,
     CallReply,
     FaultBoundary,
     ParsedRequest,
     Performer,
+    RequestHead,
     Result,
     off_loop_if_large,
 )
@@ -126,10 +126,10 @@ class GrpcBinding:
     async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
         """What came of a call. Its caller may hang up meanwhile; then the stream that it asked for is closed."""
         try:
-            caller = _caller(target, headers)
+            head = _head(target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
             return fault_reply(exc, rpc.dialect)
-        call = asyncio.create_task(_perform(rpc, request, target.endpoint, caller))
+        call = asyncio.create_task(_perform(rpc, request, target.endpoint, head))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         try:
@@ -139,11 +139,11 @@ class GrpcBinding:
             raise
 
 
-async def _perform(rpc: Rpc, request: bytes, endpoint: Performer, caller: Caller) -> CallReply:
+async def _perform(rpc: Rpc, request: bytes, endpoint: Performer, head: RequestHead) -> CallReply:
     with FaultBoundary(endpoint.agent, rpc.dialect) as boundary:
-        parsed = await off_loop_if_large(len(request), partial(_parse, rpc, request, caller.version))
+        parsed = await off_loop_if_large(len(request), partial(_parse, rpc, request, head.version))
         boundary.operation = parsed.operation
-        return await endpoint.perform(parsed, caller, size_bytes=len(request))
+        return await endpoint.perform(parsed, head, size_bytes=len(request))
     return boundary.reply
 
 
@@ -170,11 +170,11 @@ def read_metadata(context: Context) -> Headers:
     return headers
 
 
-def _caller(target: GrpcTarget, headers: Headers) -> Caller:
+def _head(target: GrpcTarget, headers: Headers) -> RequestHead:
     """The caller, by metadata as over HTTP by headers. Raises: Unauthenticated, PermissionDenied."""
     _check_origin(target, headers)
-    caller = target.admission.caller({}, headers)
-    return msgspec.structs.replace(caller, base_url=lambda: target.base_url)
+    head = target.admission.read_head({}, headers)
+    return msgspec.structs.replace(head, base_url=lambda: target.base_url)
 
 
 def _check_origin(target: GrpcTarget, headers: Headers) -> None:

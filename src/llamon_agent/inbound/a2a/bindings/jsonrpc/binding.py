@@ -35,11 +35,11 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
 from llamon_agent.inbound.a2a.dialects import dialect_for_fault, negotiate, reads_errors_from_streams
 from llamon_agent.inbound.a2a.endpoint import (
-    Caller,
     EndpointReply,
     FaultBoundary,
     ParsedRequest,
     Performer,
+    RequestHead,
     Result,
     off_loop_if_large,
 )
@@ -82,18 +82,18 @@ class RpcEnvelope(msgspec.Struct, frozen=True):
         return write_error(self.call_id, failure.code, failure.public, failure.data)
 
 
-async def answer_call(endpoint: Performer, body: bytes, caller: Caller) -> RpcResponse | NoResponse | RpcStream:
+async def answer_call(endpoint: Performer, body: bytes, head: RequestHead) -> RpcResponse | NoResponse | RpcStream:
     """Carry out one call. Raises nothing: an error before a stream's first event is an RpcResponse too.
 
     In 0.x only where the params are wrong: any other error there is a stream of one event.
     """
     call: Call | None = None
-    with FaultBoundary(endpoint.agent, dialect_for_fault(None, caller.version)) as boundary:
+    with FaultBoundary(endpoint.agent, dialect_for_fault(None, head.version)) as boundary:
         call = await off_loop_if_large(len(body), partial(read_call, body))
-        boundary.dialect = dialect_for_fault(call.method, caller.version)
-        request = await off_loop_if_large(len(call.params), partial(_parse, call, caller.version))
+        boundary.dialect = dialect_for_fault(call.method, head.version)
+        request = await off_loop_if_large(len(call.params), partial(_parse, call, head.version))
         boundary.operation = request.operation
-        return _respond(call, await endpoint.perform(request, caller, size_bytes=len(body)))
+        return _respond(call, await endpoint.perform(request, head, size_bytes=len(body)))
     envelope = RpcEnvelope(call.id if call else await off_loop_if_large(len(body), partial(read_id, body)))
     if call and boundary.operation and not call.is_notification and reads_errors_from_streams(call.method):
         return RpcStream(OneEventStream(boundary.reply), envelope)
@@ -116,9 +116,9 @@ def _respond(call: Call, reply: EndpointReply) -> RpcResponse | NoResponse | Rpc
     return RpcStream(reply, RpcEnvelope(call.id))
 
 
-def refuse_call(error: CallerError, caller: Caller) -> RpcResponse:
+def refuse_call(error: CallerError, head: RequestHead) -> RpcResponse:
     """The answer to a request whose body is not read."""
-    return RpcResponse(RpcEnvelope(NULL).write_fault(fault_reply(error, dialect_for_fault(None, caller.version))))
+    return RpcResponse(RpcEnvelope(NULL).write_fault(fault_reply(error, dialect_for_fault(None, head.version))))
 
 
 _JSON = b"application/json"
@@ -146,34 +146,34 @@ class RpcApp:
             return
         headers = read_headers(scope)
         try:
-            caller = self._admission.caller(scope, headers)
+            head = self._admission.read_head(scope, headers)
         except Unauthenticated as exc:
             body = b'{"error":"%b"}' % exc.public.encode()
             await respond(send, 401, body, _JSON, (b"www-authenticate", b"Bearer"))
             return
         if not is_json(headers.get(b"content-type", b"")):
-            await respond(send, 200, refuse_call(ContentTypeNotSupported(), caller).body, _JSON)
+            await respond(send, 200, refuse_call(ContentTypeNotSupported(), head).body, _JSON)
             return
-        await self._answer(headers, caller, receive, send)
+        await self._answer(headers, head, receive, send)
 
     async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
         """Answer with an error before there is a call, with its HTTP status."""
-        caller = Caller(version=version_of(scope, read_headers(scope)))
-        await respond(send, FAULTS[type(error)].http, refuse_call(error, caller).body, _JSON)
+        head = RequestHead(version=version_of(scope, read_headers(scope)))
+        await respond(send, FAULTS[type(error)].http, refuse_call(error, head).body, _JSON)
 
-    async def _answer(self, headers: Headers, caller: Caller, receive: Receive, send: Send) -> None:
+    async def _answer(self, headers: Headers, head: RequestHead, receive: Receive, send: Send) -> None:
         try:
             body = await self._admission.read_body(headers, receive)
         except BadRequest as exc:
-            await respond(send, 413, refuse_call(exc, caller).body, _JSON)
+            await respond(send, 413, refuse_call(exc, head).body, _JSON)
             return
         except TimeoutError:
-            late = refuse_call(self._admission.late, caller)
+            late = refuse_call(self._admission.late, head)
             await respond(send, 408, late.body, _JSON, (b"connection", b"close"))
             return
         except ClientDisconnect:
             return
-        match await answer_call(self._endpoint, body, caller):
+        match await answer_call(self._endpoint, body, head):
             case RpcResponse(body=answer, extensions=activated):
                 await respond(send, 200, answer, _JSON, *extension_headers(headers, activated))
             case NoResponse():

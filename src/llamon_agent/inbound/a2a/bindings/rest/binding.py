@@ -34,7 +34,14 @@ from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_er
 from llamon_agent.inbound.a2a.bindings.rest.params import RestRequest, dialect_at
 from llamon_agent.inbound.a2a.bindings.rest.paths import MOST_SEGMENTS, Place, place_of
 from llamon_agent.inbound.a2a.bindings.streaming import PING_S, Frames, OneEventStream, Stream
-from llamon_agent.inbound.a2a.endpoint import Caller, CallReply, FaultBoundary, Performer, Result, off_loop_if_large
+from llamon_agent.inbound.a2a.endpoint import (
+    CallReply,
+    FaultBoundary,
+    Performer,
+    RequestHead,
+    Result,
+    off_loop_if_large,
+)
 from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
 
 _JSON = b"application/json"
@@ -118,15 +125,15 @@ class RestApp:
         if operation is None:
             await answering.unknown(scope["path"], place)
         elif admitted := await self._admit(scope, headers, receive, answering):
-            caller, body = admitted
+            head, body = admitted
             request = RestRequest(
                 place=place,
                 operation=operation,
-                version=caller.version,
+                version=head.version,
                 query=scope.get("query_string", b""),
                 body=body,
             )
-            await self._answer(request, caller, answering, receive)
+            await self._answer(request, head, answering, receive)
 
     async def refuse(self, error: CallerError, scope: Scope, send: Send) -> None:
         """Answer with an error before there is an operation, with its HTTP status."""
@@ -134,15 +141,15 @@ class RestApp:
 
     async def _admit(
         self, scope: Scope, headers: Headers, receive: Receive, answering: "_Answering"
-    ) -> tuple[Caller, bytes | None] | None:
+    ) -> tuple[RequestHead, bytes | None] | None:
         """The caller and the body, None for a method without one; nothing where the request has been refused."""
         try:
-            caller = self._admission.caller(scope, headers)
+            head = self._admission.read_head(scope, headers)
             if scope["method"] != "POST":
-                return caller, None
+                return head, None
             if not is_json(headers.get(b"content-type", b"")):
                 raise ContentTypeNotSupported  # noqa: TRY301 - refused like the others
-            return caller, await self._admission.read_body(headers, receive)
+            return head, await self._admission.read_body(headers, receive)
         except Unauthenticated as exc:
             await answering.refuse(exc, (b"www-authenticate", b"Bearer"))
         except ContentTypeNotSupported as exc:
@@ -155,8 +162,8 @@ class RestApp:
             pass
         return None
 
-    async def _answer(self, request: RestRequest, caller: Caller, answering: "_Answering", receive: Receive) -> None:
-        match await self._perform(request, caller):
+    async def _answer(self, request: RestRequest, head: RequestHead, answering: "_Answering", receive: Receive) -> None:
+        match await self._perform(request, head):
             case Result() as result:
                 await answering.succeed(result)
             case FaultReply() as fault:
@@ -164,12 +171,12 @@ class RestApp:
             case stream:
                 await answering.stream(Frames(stream, RestEnvelope(self._table), ping_s=self._ping_s), stream, receive)
 
-    async def _perform(self, request: RestRequest, caller: Caller) -> CallReply:
+    async def _perform(self, request: RestRequest, head: RequestHead) -> CallReply:
         size_bytes = len(request.body or b"")
         with FaultBoundary(self._endpoint.agent, request.dialect) as boundary:
             parsed = await off_loop_if_large(size_bytes, request.parse)
             boundary.operation = parsed.operation
-            return await self._endpoint.perform(parsed, caller, size_bytes=size_bytes)
+            return await self._endpoint.perform(parsed, head, size_bytes=size_bytes)
         return boundary.reply
 
 

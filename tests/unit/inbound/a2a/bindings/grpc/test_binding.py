@@ -32,7 +32,7 @@ from llamon_agent.inbound.a2a.bindings.grpc.binding import read_metadata
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
-from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Caller
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, RequestHead
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.testing.scripted import Gate, Step
@@ -96,7 +96,7 @@ async def test_a_number_is_the_same_on_every_way_in() -> None:
         await it.ask(NEW + "SendMessage", request, new.SendMessageResponse)
         wire = message_10()
         wire["message"]["parts"].append({"data": {"count": 42, "share": 0.5, "big": 2**53}})
-        await answer_call(it.edge.endpoint, call("SendMessage", wire), Caller())
+        await answer_call(it.edge.endpoint, call("SendMessage", wire), RequestHead())
         by_grpc, by_rpc = (
             [part for part in turn.message.parts if isinstance(part, Data)] for turn in it.edge.agent.turns
         )
@@ -110,7 +110,7 @@ async def test_an_answer_that_grpc_cannot_carry_says_so(caplog: pytest.LogCaptur
         deep = {"a": deep}
     async with calling(ANSWER) as it:
         wire = message_10(metadata={"deep": deep})
-        await answer_call(it.edge.endpoint, call("SendMessage", wire), Caller())
+        await answer_call(it.edge.endpoint, call("SendMessage", wire), RequestHead())
         request = new.GetTaskRequest(id=await it.edge.only_task())
         error = await refusal(it.ask(NEW + "GetTask", request, new.Task))
     assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
