@@ -16,7 +16,7 @@ FLOORS := $(VENV)/floors
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 BROWSER_TESTS := $(BIN)/python -m pytest tests/browser
 
-.PHONY: serve test browser clients conformance crash floors check format lint types imports bench lock schema clean
+.PHONY: serve test browser clients conformance crash floors graphs check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
@@ -44,6 +44,10 @@ floors: $(FLOORS)/.made  ## the lowest versions that pyproject.toml allows, in a
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(FLOORS) .
 	$(BIN)/pip --python $(FLOORS) install --quiet --no-deps --force-reinstall $(FLOORS)/*.whl
 	$(BIN)/python -m tests.floors $(FLOORS)/bin
+
+graphs: $(VENV)/.dev  ## foreign LangGraph projects, unchanged; GRAPHS_DIR names a folder of checkouts, ARGS=--help what else
+	@$(if $(GRAPHS_DIR),,echo "make graphs needs GRAPHS_DIR: a folder of checkouts with a langgraph.json"; exit 1)
+	$(BIN)/python -m tests.graphs $(GRAPHS_DIR) $(ARGS)
 
 check: lint types imports test
 

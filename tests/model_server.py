@@ -1,5 +1,7 @@
 """A real server that speaks OpenAI's Chat Completions over HTTP and follows a script, one entry a request.
 
+A script may be one entry that answers anything (`tests/graphs/stub`), which is then asked again and again.
+
 Source: OpenAI API reference, Chat Completions (the completion object, the chunk object, errors).
 """
 
@@ -20,8 +22,11 @@ Reply = Callable[["Connection"], Awaitable[None]]
 class Connection:
     """One request, and the ways to answer it."""
 
-    def __init__(self, server: "ModelServer", request: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    def __init__(
+        self, server: "ModelServer", path: str, request: Mapping[str, Any], receive: Receive, send: Send
+    ) -> None:
         self.server = server
+        self.path = path
         self.request = request
         self._receive = receive
         self._send = send
@@ -43,8 +48,8 @@ class Connection:
 class ModelServer:
     """What was asked of the server, and what it will say.
 
-    Shape: requests are the decoded bodies; keys are what came as bearer tokens; waiting is set once a reply holds back
-           its rest, hung_up once the client has closed such a connection.
+    Shape: requests are the decoded bodies, {} for none; keys are what came as bearer tokens; waiting is set once a
+           reply holds back its rest, hung_up once the client has closed such a connection.
     """
 
     def __init__(self, url: str) -> None:
@@ -65,10 +70,10 @@ class ModelServer:
             body += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        self.requests.append(json.loads(body))
+        self.requests.append(json.loads(body) if body else {})
         self.keys.append(dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer "))
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        await reply(Connection(self, self.requests[-1], receive, send))
+        await reply(Connection(self, scope["path"], self.requests[-1], receive, send))
 
 
 class _Server(uvicorn.Server):

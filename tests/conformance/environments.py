@@ -33,14 +33,14 @@ def python_of(name: str, *, least: tuple[int, int]) -> Path:
     python, made_of = folder / "bin" / "python", folder / "lock.txt"
     if not made_of.exists() or made_of.read_bytes() != lock.read_bytes():
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run((_interpreter(least), "-m", "venv", "--without-pip", folder), check=True)
+        subprocess.run((interpreter(least), "-m", "venv", "--without-pip", folder), check=True)
         pip = (sys.executable, "-m", "pip", "--python", folder, "--disable-pip-version-check")
         subprocess.run((*pip, "install", "-qq", "--no-compile", "--require-hashes", "-r", lock), check=True)
         shutil.copy(lock, made_of)
     return python
 
 
-def _interpreter(least: tuple[int, int]) -> str:
+def interpreter(least: tuple[int, int]) -> str:
     for candidate in _candidates():
         if _is_at_least(candidate, least):
             return candidate

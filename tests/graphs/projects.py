@@ -1,0 +1,151 @@
+"""Foreign projects: the langgraph.json files below a folder of checkouts, and an environment for each.
+
+Nothing of them is kept here. An environment has the project's dependencies, as LangGraph's own command installs them,
+and our wheel; where their pins and ours have no common solution, ours win, and the table says so.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.environments import MissingPython, interpreter
+from tests.e2e.conftest import ROOT
+
+INSTALL_S = 600
+_UV = str(Path(sys.executable).parent / "uv")
+_SKIPPED = {"node_modules", ".venv", "site-packages", ".git"}
+_CORE = ("langchain-core", "langgraph")
+"""What the pins of old projects keep low."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """Shape: name is the path below the folder of checkouts; commit is empty where the checkout does not tell."""
+
+    name: str
+    file: Path
+    commit: str
+
+    @property
+    def key(self) -> str:
+        """A name for files."""
+        return self.name.replace("/", "+")
+
+    @property
+    def graphs(self) -> list[str]:
+        return list(json.loads(self.file.read_text())["graphs"])
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Shape: problem is empty if all went well; python is None if nothing can be served."""
+
+    python: Path | None
+    problem: str = ""
+
+
+def projects(folder: Path) -> Iterator[Project]:
+    """Every langgraph.json below the folder, in the order of their paths."""
+    for file in sorted(folder.rglob("langgraph.json")):
+        if _SKIPPED.isdisjoint(file.parts):
+            name = str(file.parent.relative_to(folder))
+            yield Project(name, file, _commit(folder / name.split("/")[0]))
+
+
+def _commit(checkout: Path) -> str:
+    """Of a checkout's own git, or of a file `.commit` where it has none."""
+    if (checkout / ".commit").exists():
+        return (checkout / ".commit").read_text().strip()
+    if not (checkout / ".git").exists():
+        return ""
+    done = subprocess.run(("git", "-C", checkout, "rev-parse", "HEAD"), capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def templates(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """What graphs take that need more than a text, by project and graph. Shape: `inputs.json`, which may be absent."""
+    file = folder / "inputs.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def install(project: Project, folder: Path, wheel: Path) -> Installed:
+    """The project's environment, made in this folder unless it is there."""
+    python = folder / "bin" / "python"
+    if (made := folder / "made.txt").exists():
+        problem = _uv_install(python, "--no-deps", "--reinstall-package", "llamon-agent", str(wheel))
+        return Installed(python, problem or made.read_text())
+    try:
+        problem = _ran(_UV, "venv", "--quiet", "--clear", "--python", interpreter(_least_python(project)), str(folder))
+    except MissingPython as exc:
+        problem = str(exc)
+    if problem:
+        return Installed(None, problem)
+    arguments = [str(wheel), *_wanted(project.file)]
+    if problem := _uv_install(python, *arguments):
+        overrides = folder / "overrides.txt"
+        overrides.write_text("\n".join(_our_pins()))
+        if _uv_install(python, *arguments, "--override", str(overrides)):
+            return Installed(None, problem)
+        problem = f"pins overridden: {problem}"
+    made.write_text(problem)
+    return Installed(python, problem)
+
+
+def _least_python(project: Project) -> tuple[int, int]:
+    declared = re.search(r'python *= *"[^"]*?3\.(\d+)', _pyproject(project.file.parent))
+    return 3, max(11, int(declared[1]) if declared else 0)
+
+
+def _pyproject(folder: Path) -> str:
+    file = folder / "pyproject.toml"
+    return file.read_text() if file.exists() else ""
+
+
+def _wanted(file: Path) -> list[str]:
+    """The arguments of an install of a langgraph.json's dependencies."""
+    arguments: list[str] = []
+    for each in json.loads(file.read_text()).get("dependencies", ()):
+        arguments += _of_folder((file.parent / each).resolve(), file.parent) if each.startswith(".") else [each]
+    return arguments
+
+
+def _of_folder(place: Path, root: Path) -> list[str]:
+    """What a folder declares; else what the folders above it declare, up to the langgraph.json's."""
+    if (place / "pyproject.toml").exists() or (place / "setup.py").exists():
+        return ["--editable", str(place)]
+    if (place / "requirements.txt").exists():
+        return ["--requirement", str(place / "requirements.txt")]
+    return _of_folder(place.parent, root) if place != root and place.is_relative_to(root) else []
+
+
+def _our_pins() -> list[str]:
+    """What our own wheel demands of the packages that projects pin low, as overrides."""
+    text = (ROOT / "pyproject.toml").read_text()
+    return [found for name in _CORE for found in re.findall(rf'"({name}>=[^"]+)"', text)]
+
+
+def _uv_install(python: Path, *arguments: str) -> str:
+    return _ran(_UV, "pip", "install", "--quiet", "--python", str(python), *arguments)
+
+
+def _ran(*command: str) -> str:
+    """What a command says that fails: its first line that tells a cause."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"not installed within {INSTALL_S} s"
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    told = [line for line in lines if "ecause" in line or "cause:" in line] or lines
+    return "" if done.returncode == 0 else " ".join(told[:2])[:400] or f"exit code {done.returncode}"
+
+
+def version_of(python: Path, package: str) -> str:
+    command = (_UV, "pip", "show", "--python", str(python), package)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"^Version: (.+)$", done.stdout, re.MULTILINE)
+    return found[1] if found else ""

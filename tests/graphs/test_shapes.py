@@ -1,0 +1,59 @@
+"""Graphs of every shape that people write, driven as foreign projects are. One edge has them all, and is killed."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.graphs.expectations import GAPS, SHAPES
+from tests.graphs.outcomes import COLUMNS, WORKS, Found
+from tests.graphs.serving import Site, drive
+from tests.graphs.stub.improvised import improvise
+from tests.model_server import model_server
+
+SHAPES_DIR = Path(__file__).parent / "shapes"
+
+Everything = Mapping[str, Found]
+
+
+async def found_in(folder: Path) -> Everything:
+    """What the driver finds of all shapes, in one langgraph.json."""
+    graphs = {name: str(SHAPES_DIR / shape.target) for name, shape in SHAPES.items()}
+    file = folder / "langgraph.json"
+    file.write_text(json.dumps({"graphs": graphs}))
+    templates = {name: shape.template for name, shape in SHAPES.items() if shape.template is not None}
+    async with model_server() as model:
+        model.says(improvise)
+        site = Site("shapes", file, folder / "data", Path(sys.executable), model, templates)
+        await drive(site, list(graphs))
+    return site.founds
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Everything:
+    return asyncio.run(found_in(tmp_path_factory.mktemp("shapes")))
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_works_but_for_its_known_gaps(everything: Everything, name: str) -> None:
+    shape, found, gap = SHAPES[name], everything[name], GAPS.get(name)
+    tried = {column: outcome.verdict for column, outcome in found.columns.items()}
+    wrong = {column for column in COLUMNS if tried.get(column) != shape.expected[column]}
+    assert wrong == (set(gap.columns) if gap else set()), found
+    if "sends" not in wrong and "starts" not in wrong:
+        said = found.columns["sends"].note
+        assert (shape.says in said and shape.never not in said) != (gap is not None and gap.text), found
+
+
+def test_every_gap_is_of_a_shape_and_says_why() -> None:
+    assert set(GAPS) <= set(SHAPES)
+    assert all(gap.why and (gap.columns or gap.text) for gap in GAPS.values())
+
+
+def test_every_shape_is_in_the_table() -> None:
+    targets = {shape.target.partition(":")[0] for shape in SHAPES.values()}
+    assert targets == {file.name for file in SHAPES_DIR.glob("*.py")}
+    assert all(shape.expected["sends"] == WORKS for shape in SHAPES.values())
