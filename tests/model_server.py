@@ -23,10 +23,10 @@ class Connection:
     """One request, and the ways to answer it."""
 
     def __init__(
-        self, server: "ModelServer", path: str, request: Mapping[str, Any], receive: Receive, send: Send
+        self, server: "ModelServer", scope: Scope, request: Mapping[str, Any], receive: Receive, send: Send
     ) -> None:
         self.server = server
-        self.path = path
+        self.method, self.path = scope["method"], scope["path"]
         self.request = request
         self._receive = receive
         self._send = send
@@ -48,7 +48,7 @@ class Connection:
 class ModelServer:
     """What was asked of the server, and what it will say.
 
-    Shape: requests are the decoded bodies, {} for none; keys are what came as bearer tokens; waiting is set once a
+    Shape: requests are the decoded bodies, {} if not JSON; keys are what came as bearer tokens; waiting is set once a
            reply holds back its rest, hung_up once the client has closed such a connection.
     """
 
@@ -70,10 +70,10 @@ class ModelServer:
             body += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        self.requests.append(json.loads(body) if body else {})
+        self.requests.append(json.loads(body) if body.startswith(b"{") else {})
         self.keys.append(dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer "))
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        await reply(Connection(self, scope["path"], self.requests[-1], receive, send))
+        await reply(Connection(self, scope, self.requests[-1], receive, send))
 
 
 class _Server(uvicorn.Server):
@@ -89,15 +89,23 @@ async def model_server() -> AsyncIterator[ModelServer]:
     """A server on a free port, until the context ends. Its last reply is said again and again."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         model = ModelServer(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
-        server = _Server(
-            uvicorn.Config(model, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(server.serve(sockets=[listener]))
-            try:
-                yield model
-            finally:
-                server.should_exit = True
+        async with listening(model, listener):
+            yield model
+
+
+@asynccontextmanager
+async def listening(model: ModelServer, listener: socket.socket, **options: Any) -> AsyncIterator[None]:
+    """The server at this socket too, until the context ends. Shape: options are uvicorn's."""
+    config = uvicorn.Config(
+        model, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1, **options
+    )
+    server = _Server(config)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
 
 
 def chunk(delta: Mapping[str, Any], finish_reason: str | None = None) -> str:

@@ -22,6 +22,7 @@ from tests.graphs.outcomes import FAILS, Found, Outcome
 from tests.graphs.projects import Installed, Project, install, projects, templates, version_of
 from tests.graphs.report import PAGE, written
 from tests.graphs.serving import Site, drive
+from tests.graphs.stub import web
 from tests.graphs.stub.improvised import improvise
 from tests.model_server import model_server
 
@@ -100,14 +101,16 @@ def _outcomes(project: Project, work: Path) -> Path:
 
 
 def _run(project: Project, python: Path, folder: Path, work: Path, limit_s: int) -> None:
-    """A process for one project, with nothing but loopback around it."""
+    """A process for one project, with nothing but loopback around it, where names of the web lead, too."""
     log = work / "logs" / f"{project.key}.log"
     log.parent.mkdir(exist_ok=True)
     this = (sys.executable, "-m", "tests.graphs", str(folder), "--work", str(work))
-    command = ("sh", "-c", 'ip link set lo up && exec "$@"', "sh", *this, "--only", project.name)
+    hosts = web.hosts(work)
+    alone = 'ip link set lo up && mount --bind "$1" /etc/hosts && shift && exec "$@"'
+    command = ("sh", "-c", alone, "sh", str(hosts), *this, "--only", project.name, "--inside", str(python))
     with log.open("w") as out:
         process = subprocess.Popen(
-            ("unshare", "--net", "--pid", "--fork", "--kill-child", *command, "--inside", str(python)),
+            ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", *command),
             cwd=ROOT,
             stdout=out,
             stderr=out,
@@ -125,9 +128,9 @@ async def _drive(project: Project, python: Path, work: Path, inputs: Mapping[str
     shutil.rmtree(data, ignore_errors=True)
     data.parent.mkdir(exist_ok=True)
     data.with_name(f"{data.name}.log").unlink(missing_ok=True)
-    async with model_server() as model:
+    async with model_server() as model, web.serving(model, work) as certificates:
         model.says(improvise)
-        site = Site(project.name, project.file, data, python, model, inputs)
+        site = Site(project.name, project.file, data, python, model, inputs, env=certificates)
         outcome = _outcomes(project, work)
         site.report = lambda: _keep(outcome, site.founds)
         await drive(site, project.graphs)

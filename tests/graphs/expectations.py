@@ -117,3 +117,6 @@ GAPS: Mapping[str, Gap] = {
     "operator-add-dicts": Gap("Messages reach every reducer as objects.", _CALLS),
     "asks-by-error": Gap("The old NodeInterrupt is asked again for ever.", frozenset({"remembers", "asks", "restart"})),
 }
+
+AUTH_GAP: str | None = "The auth of a langgraph.json guards nothing."
+"""Why a call without a token is answered by a project that names `auth`; None once it is refused."""

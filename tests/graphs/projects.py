@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,14 @@ from tests.e2e.conftest import ROOT
 INSTALL_S = 600
 _UV = str(Path(sys.executable).parent / "uv")
 _SKIPPED = {"node_modules", ".venv", "site-packages", ".git"}
-_CORE = ("langchain-core", "langgraph")
-"""What the pins of old projects keep low."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """Shape: name is the path below the folder of checkouts; commit is empty where the checkout does not tell."""
+    """Shape: name is the path below the folder of checkouts, root the checkout's folder; commit may be empty."""
 
     name: str
+    root: Path
     file: Path
     commit: str
 
@@ -54,7 +54,8 @@ def projects(folder: Path) -> Iterator[Project]:
     for file in sorted(folder.rglob("langgraph.json")):
         if _SKIPPED.isdisjoint(file.parts):
             name = str(file.parent.relative_to(folder))
-            yield Project(name, file, _commit(folder / name.split("/")[0]))
+            root = folder / name.split("/")[0]
+            yield Project(name, root, file, _commit(root))
 
 
 def _commit(checkout: Path) -> str:
@@ -85,7 +86,7 @@ def install(project: Project, folder: Path, wheel: Path) -> Installed:
         problem = str(exc)
     if problem:
         return Installed(None, problem)
-    arguments = [str(wheel), *_wanted(project.file)]
+    arguments = [str(wheel), *_wanted(project)]
     if problem := _uv_install(python, *arguments):
         overrides = folder / "overrides.txt"
         overrides.write_text("\n".join(_our_pins()))
@@ -106,16 +107,16 @@ def _pyproject(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def _wanted(file: Path) -> list[str]:
+def _wanted(project: Project) -> list[str]:
     """The arguments of an install of a langgraph.json's dependencies."""
-    arguments: list[str] = []
-    for each in json.loads(file.read_text()).get("dependencies", ()):
-        arguments += _of_folder((file.parent / each).resolve(), file.parent) if each.startswith(".") else [each]
+    folder, arguments = project.file.parent, list[str]()
+    for each in json.loads(project.file.read_text()).get("dependencies", ()):
+        arguments += _of_folder((folder / each).resolve(), project.root) if each.startswith(".") else [each]
     return arguments
 
 
 def _of_folder(place: Path, root: Path) -> list[str]:
-    """What a folder declares; else what the folders above it declare, up to the langgraph.json's."""
+    """What a folder declares; else what the folders above it declare, up to the checkout's."""
     if (place / "pyproject.toml").exists() or (place / "setup.py").exists():
         return ["--editable", str(place)]
     if (place / "requirements.txt").exists():
@@ -124,9 +125,9 @@ def _of_folder(place: Path, root: Path) -> list[str]:
 
 
 def _our_pins() -> list[str]:
-    """What our own wheel demands of the packages that projects pin low, as overrides."""
-    text = (ROOT / "pyproject.toml").read_text()
-    return [found for name in _CORE for found in re.findall(rf'"({name}>=[^"]+)"', text)]
+    """What we demand ourselves, as overrides."""
+    demanded: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    return demanded
 
 
 def _uv_install(python: Path, *arguments: str) -> str:

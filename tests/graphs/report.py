@@ -32,7 +32,7 @@ make graphs GRAPHS_DIR=/path/to/checkouts
 | project | graph | commit | langgraph | {" | ".join(COLUMNS)} |
 |{"---|" * (4 + len(COLUMNS))}
 """
-_FOLDERS = re.compile(r"/(?:[\w.+-]+/)+")
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")
 _WHY = "\n## What does not work, and whose fault it is\n\n"
 
 

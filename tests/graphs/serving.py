@@ -45,7 +45,8 @@ def environment(model_url: str) -> dict[str, str]:
 class Site:
     """A langgraph.json, and what it is served with.
 
-    Shape: data is a folder to be made; founds are filled while they are found, and `report` is called at each step.
+    Shape: data is a folder to be made; env are further variables; founds are filled while they are found, and `report`
+           is called at each step.
     """
 
     project: str
@@ -54,12 +55,13 @@ class Site:
     python: Path
     model: ModelServer
     templates: Mapping[str, Template] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
     founds: dict[str, Found] = field(default_factory=dict)
     report: Callable[[], None] = lambda: None
 
     def serving(self) -> AbstractContextManager[Edge]:
         """The edge, in the project's folder; it is gone when the context ends, killed or not."""
-        env = environment(self.model.url)
+        env = environment(self.model.url) | dict(self.env)
         return running_edge(self.target.name, data=self.data, cwd=self.target.parent, env=env, python=self.python)
 
     @property

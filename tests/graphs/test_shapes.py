@@ -6,8 +6,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
 import pytest
-from tests.graphs.expectations import GAPS, SHAPES
+from tests.e2e.conftest import running_edge
+from tests.graphs.expectations import AUTH_GAP, GAPS, SHAPES
 from tests.graphs.outcomes import COLUMNS, WORKS, Found
 from tests.graphs.serving import Site, drive
 from tests.graphs.stub.improvised import improvise
@@ -55,5 +57,19 @@ def test_every_gap_is_of_a_shape_and_says_why() -> None:
 
 def test_every_shape_is_in_the_table() -> None:
     targets = {shape.target.partition(":")[0] for shape in SHAPES.values()}
-    assert targets == {file.name for file in SHAPES_DIR.glob("*.py")}
+    assert targets | {"auth.py"} == {file.name for file in SHAPES_DIR.glob("*.py")}
     assert all(shape.expected["sends"] == WORKS for shape in SHAPES.values())
+
+
+async def test_a_project_with_auth_answers_nobody_that_it_does_not_know(tmp_path: Path) -> None:
+    keys = {"graphs": {"a": f"{SHAPES_DIR / 'auth.py'}:graph"}, "auth": {"path": f"{SHAPES_DIR / 'auth.py'}:auth"}}
+    (tmp_path / "langgraph.json").write_text(json.dumps(keys))
+    with running_edge("langgraph.json", data=tmp_path / "data", cwd=tmp_path) as edge:
+        message = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "?"}]}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+        async with httpx.AsyncClient(base_url=edge.url, timeout=30) as http:
+            statuses = [
+                (await http.post("/a2a", json=call, headers={"Authorization": f"Bearer {token}"})).status_code
+                for token in ("bob", "ann")
+            ]
+    assert (statuses == [401, 200]) == (AUTH_GAP is None), statuses

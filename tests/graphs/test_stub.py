@@ -133,7 +133,8 @@ async def test_anthropic_and_ollama_are_answered_in_their_own_form(server: Model
         assert [line for line in streamed.splitlines() if line.startswith("event: ")][-1] == "event: message_stop"
         lines = (await http.post("/api/chat", json={"messages": [user]})).text.splitlines()
         assert len(lines) > 2
-        assert (await http.get("/nothing")).status_code == 404
+        assert "A page" in (await http.get("/nothing")).text
+        assert (await http.post("/nothing")).status_code == 404
 
 
 @pytest.mark.parametrize(

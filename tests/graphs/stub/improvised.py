@@ -3,7 +3,7 @@
 `tests.model_server` serves it: `model.says(improvise)`. A user's last words choose its moods: they hold `stub:slow` (a
 first piece, then nothing until the client hangs up, or half a minute), `stub:429`, `stub:500` or `stub:cut` (the stream
 breaks off). The last of them counts, and `stub:well` ends them, as prompts hold earlier words too. Embeddings, a list
-of models and a search like Tavily's are there as well.
+of models, a search like Tavily's and a web page at every other address are there as well.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.graphs.stub import reading, writing
 from tests.graphs.stub.turns import Asked, decide
-from tests.model_server import Connection, error
+from tests.model_server import Connection, error, page
 
 SLOW, BROKEN, BUSY, CUT, WELL = "stub:slow", "stub:500", "stub:429", "stub:cut", "stub:well"
 
@@ -50,6 +50,8 @@ async def improvise(connection: Connection) -> None:
         if connection.path.endswith(ending):
             return await _converse(connection, api)
     body = _other(connection)
+    if body is None and connection.method == "GET":
+        return await page("<html><body><h1>A page</h1><p>It says little.</p></body></html>")(connection)
     if body is None:
         return await error(404, f"the stub does not know {connection.path}")(connection)
     await connection.head(200, "application/json")
