@@ -39,11 +39,13 @@ conformance: $(VENV)/.dev  ## other people's suites; TCK_DIR names a checkout of
 crash: $(VENV)/.dev  ## kill -9 under load, hundreds of times; ARGS=--help what can be chosen
 	$(BIN)/python -m tests.crash $(ARGS)
 
-floors: $(FLOORS)/.made  ## the lowest versions that pyproject.toml allows, in an environment of their own, are asked
+floors: $(FLOORS)/lowest/.made $(FLOORS)/lowest-extras/.made  ## edges on the lowest versions that pyproject.toml allows are asked
 	rm -f $(FLOORS)/*.whl
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(FLOORS) .
-	$(BIN)/pip --python $(FLOORS) install --quiet --no-deps --force-reinstall $(FLOORS)/*.whl
-	$(BIN)/python -m tests.floors $(FLOORS)/bin
+	for each in lowest lowest-extras; do \
+		$(BIN)/pip --python $(FLOORS)/$$each install --quiet --no-deps --force-reinstall $(FLOORS)/*.whl || exit 1; done
+	$(BIN)/python -m tests.floors $(FLOORS)/lowest/bin $(FLOORS)/lowest-extras/bin
+	SHAPES_PYTHON=$(CURDIR)/$(FLOORS)/lowest/bin/python $(BIN)/python -m pytest tests/graphs/test_shapes.py
 
 graphs: $(VENV)/.dev  ## foreign LangGraph projects, unchanged; GRAPHS_DIR names a folder of checkouts, ARGS=--help what else
 	@$(if $(GRAPHS_DIR),,echo "make graphs needs GRAPHS_DIR: a folder of checkouts with a langgraph.json"; exit 1)
@@ -68,6 +70,9 @@ imports: $(VENV)/.dev
 bench: $(VENV)/.dev  ## beside the official SDK's server; ARGS names some: calls, durable, memory
 	$(BIN)/python -m bench $(ARGS)
 
+# What goes with the lowest langgraph: it does not say that newer ones of these do not work with it.
+OF_THAT_TIME := langgraph-prebuilt==1.0.8 langgraph-checkpoint==3.0.1 langchain==1.0.8 langchain-openai==1.0.3
+
 LOCK := $(BIN)/uv pip compile --universal --generate-hashes --upgrade --no-header --no-annotate --no-emit-index-url --quiet
 KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gherkin-official \
 	googleapis-common-protos grpcio grpcio-tools httpx jinja2 jsonschema packaging protobuf pyopenssl python-dotenv pyyaml requests responses
@@ -75,8 +80,10 @@ KIT_TCK := 'pytest>=8' pytest-asyncio pytest-html pytest-json-report deepdiff gh
 lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 	$(LOCK) pyproject.toml --extra build --output-file locks/run.txt
 	$(LOCK) pyproject.toml --extra build --extra dev --output-file locks/dev.txt
-	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra grpc --extra postgres \
+	printf '%s\n' $(OF_THAT_TIME) | $(LOCK) pyproject.toml - --resolution lowest-direct --extra postgres \
 		--output-file locks/lowest.txt
+	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra grpc --extra postgres \
+		--output-file locks/lowest-extras.txt
 	echo 'a2a-sdk[grpc]==0.3.26' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk03.txt
 	echo 'a2a-sdk==0.2.16' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk02.txt
 	echo 'a2a-testbed==0.3.0a3' | $(LOCK) - --python-version 3.12 --output-file locks/kit-testbed.txt
@@ -111,7 +118,7 @@ $(VENV)/clients/%/.made: locks/client-%.txt | $(BIN)/pip
 	$(BIN)/pip --python $(@D) install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-$(FLOORS)/.made: locks/lowest.txt $(VENV)/.dev
+$(FLOORS)/%/.made: locks/%.txt $(VENV)/.dev
 	rm -rf $(@D)
 	$(BIN)/python -m venv --without-pip $(@D)
 	$(BIN)/pip --python $(@D) install --quiet --no-compile --disable-pip-version-check --require-hashes -r $<

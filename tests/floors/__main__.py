@@ -1,7 +1,8 @@
-"""Ask an edge that stands on the lowest versions that pyproject.toml allows: `python -m tests.floors BIN`.
+"""Ask edges that stand on the lowest versions that pyproject.toml allows: `python -m tests.floors LOWEST EXTRAS`.
 
-`make floors` does so. BIN is where the programs of that environment are. One edge serves the demo. Another has what the
-extras are for: a remote agent (the first edge), a model, gRPC and Postgres. Ends with an error where an answer is not
+`make floors` does so. Both are where the programs of an environment are: one of the lowest LangGraph, and one of the
+lowest versions that all extras together allow. On the first, one edge serves the demo, and another one a remote agent
+(the demo) with Postgres. On the second, an edge has the same, a model and gRPC. Ends with an error if an answer is not
 as it should be.
 """
 
@@ -18,27 +19,37 @@ from tests.postgres_server import running_postgres
 
 from llamon_agent.cli.exits import Exit
 
-ALL = """
-a2a: {{grpc: {{listen: "127.0.0.1:0", card: true}}}}
+POSTGRES = """
 data: {{postgres: {{url: "{postgres}"}}}}
 agents:
   gateway: {{target: "{root}/examples/gateway.py:graph"}}
+"""
+EXTRAS = """
   model: {{adapter: model, target: "openai:some-model"}}
+a2a: {{grpc: {{listen: "127.0.0.1:0", card: true}}}}
 """
 
 
-def main(programs: Path) -> None:
-    """Ask both edges."""
-    python = programs / "python"
+def main(lowest: Path, extras: Path) -> None:
+    """Ask all edges."""
     with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres:
-        data, config = Path(folder), Path(folder, "all.yaml")
-        config.write_text(ALL.format(postgres=postgres.url(postgres.make_database()), root=ROOT))
-        with running_edge("examples/demo_agent.py:graph", data=data / "demo", python=python) as demo:
-            converse(programs / "llamon", demo.url)
-            env = {"REMOTE_AGENT_URL": demo.url, "OPENAI_API_KEY": "none"}
-            with running_edge("--config", str(config), data=data / "all", env=env, python=python) as extras:
-                converse(programs / "llamon", extras.url)
-                ran(python, str(ROOT / "tests/floors/grpc_call.py"), extras.url)
+        data = Path(folder)
+        with running_edge("examples/demo_agent.py:graph", data=data / "demo", python=lowest / "python") as demo:
+            converse(lowest / "llamon", demo.url)
+            for programs, more in ((lowest, ""), (extras, EXTRAS)):
+                config = data / "edge.yaml"
+                config.write_text((POSTGRES + more).format(postgres=postgres.url(postgres.make_database()), root=ROOT))
+                ask_gateway(programs, config, demo.url)
+
+
+def ask_gateway(programs: Path, config: Path, demo: str) -> None:
+    """Ask an edge that hands its messages on to the demo; by gRPC too, where it is configured."""
+    env = {"REMOTE_AGENT_URL": demo, "OPENAI_API_KEY": "none"}
+    python = programs / "python"
+    with running_edge("--config", str(config), data=config.parent / "data", env=env, python=python) as edge:
+        converse(programs / "llamon", edge.url)
+        if "grpc" in config.read_text():
+            ran(python, str(ROOT / "tests/floors/grpc_call.py"), edge.url)
 
 
 def converse(llamon: Path, url: str) -> None:
@@ -66,4 +77,4 @@ def ran(program: Path, *arguments: str, code: int = Exit.OK) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).absolute())
+    main(Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute())

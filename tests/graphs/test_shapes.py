@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests.model_server import model_server
 
 SHAPES_DIR = Path(__file__).parent / "shapes"
 
+PYTHON = Path(os.environ.get("SHAPES_PYTHON", sys.executable))
+"""The interpreter that serves them. `make floors` names that of the lowest LangGraph."""
+
 Everything = Mapping[str, Found]
 
 
@@ -28,7 +32,7 @@ async def found_in(folder: Path) -> Everything:
     templates = {name: shape.template for name, shape in SHAPES.items() if shape.template is not None}
     async with model_server() as model:
         model.says(improvise)
-        site = Site("shapes", file, folder / "data", Path(sys.executable), model, templates)
+        site = Site("shapes", file, folder / "data", PYTHON, model, templates)
         await drive(site, list(graphs))
     return site.founds
 

@@ -16,7 +16,7 @@ import msgspec
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import GraphRecursionError, is_invalid_resume
+from langgraph.errors import GraphRecursionError
 
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
@@ -38,6 +38,7 @@ from llamon_agent.adapters.langgraph.state import (
 from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
+from llamon_agent.adapters.langgraph.versions import is_invalid_resume
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
 from llamon_agent.domain.errors import AgentError, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started

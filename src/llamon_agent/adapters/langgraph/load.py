@@ -30,6 +30,7 @@ from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
+from llamon_agent.adapters.langgraph.versions import warn_of_old_version
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import SelfDescription, Skill
 
@@ -57,6 +58,7 @@ async def load_graph(
             name in a configuration, for the texts of errors.
     Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
+    warn_of_old_version()
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(target, _compiled(target, made), checkpointer)

@@ -97,5 +97,5 @@ def _separate(node: ToolNode) -> None:
     node.afunc = _SeparatedNode(node.afunc)  # type: ignore[arg-type]
 
 
-def _interrupts(error: GraphInterrupt) -> Iterable[Interrupt[Any]]:
+def _interrupts(error: GraphInterrupt) -> Iterable["Interrupt[Any]"]:
     return error.args[0] if error.args else ()

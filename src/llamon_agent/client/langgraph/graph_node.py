@@ -19,6 +19,7 @@ import hashlib
 import operator
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from inspect import signature
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -49,6 +50,9 @@ from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS
 
 _CANCEL_S = 5.0
 """How long a run that is being cancelled waits for the remote agent to cancel too."""
+
+_TAKES_SCHEMA = "response_schema" in signature(interrupt).parameters
+"""Whether a question may say what its answer must be; LangGraph before 1.2 knows no such thing."""
 
 _CHECKPOINT_NS = "checkpoint_ns"
 """Where LangGraph keeps a step's way through the graphs: `node:task id` for each, the innermost last."""
@@ -184,7 +188,8 @@ def _waits(asked: Answer) -> dict[str, Any]:
 
 async def _ask(question: dict[str, Any]) -> dict[str, Any]:
     """Put one question. The answer is bound to it, however many are put at once and whichever is answered first."""
-    value = interrupt(question["value"], response_schema=question.get("schema"))
+    schema = {"response_schema": question.get("schema")} if _TAKES_SCHEMA else {}
+    value = interrupt(question["value"], **schema)
     return {"answers": {question["id"]: value}}
 
 

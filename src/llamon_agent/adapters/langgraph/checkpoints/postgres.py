@@ -12,7 +12,7 @@ back unchanged.
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,6 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    DeltaChannelHistory,
     get_checkpoint_id,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -29,6 +28,9 @@ from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess
 from llamon_agent.domain.errors import AgentError, ConfigError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import DeltaChannelHistory  # not in all versions that are allowed
 
 _REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 """The errors by which a working database refuses a value."""
@@ -121,7 +123,7 @@ class AgentPostgresSaver(AsyncPostgresSaver):
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
+    ) -> Mapping[str, "DeltaChannelHistory"]:
         if not get_checkpoint_id(config):  # else it would be looked up with an id that has the name already
             found = await self.aget_tuple(config)
             if found is None:

@@ -67,9 +67,9 @@ class Unclear(msgspec.Struct, frozen=True):
     note: str
 
 
-def question_of(interrupt: GraphInterrupt[Any]) -> Question:
+def question_of(interrupt: "GraphInterrupt[Any]") -> Question:
     """A pending interrupt as JSON: a value without a JSON form becomes its type's name, never its text."""
-    schema = interrupt.response_schema
+    schema = getattr(interrupt, "response_schema", None)
     return Question(
         id=interrupt.id,
         value=json_safe(interrupt.value),

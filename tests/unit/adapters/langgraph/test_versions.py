@@ -1,0 +1,50 @@
+import logging
+from typing import Any
+
+import pytest
+from langgraph import errors
+
+from llamon_agent.adapters.langgraph import versions
+from llamon_agent.adapters.langgraph.versions import is_invalid_resume, warn_of_old_version
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> None:
+    warn_of_old_version.cache_clear()
+
+
+@pytest.mark.parametrize("installed", ["1.0.10", "1.2.19", "1.2.19.post1", "1.2.9", "1.2rc1"])
+def test_an_old_langgraph_is_named_once(
+    installed: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(versions, "version", lambda _name: installed)
+    warn_of_old_version()
+    warn_of_old_version()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert f"langgraph {installed} " in caplog.text
+
+
+@pytest.mark.parametrize("installed", ["1.2.20", "1.2.24", "1.3", "2.0.0a1", "10.0"])
+def test_a_newer_langgraph_is_not(
+    installed: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(versions, "version", lambda _name: installed)
+    warn_of_old_version()
+    assert not caplog.records
+
+
+def marked() -> ValueError:
+    error = ValueError("no such city")
+    errors._mark_invalid_resume(error)
+    return error
+
+
+def test_an_answer_that_does_not_fit_is_known_by_its_mark() -> None:
+    assert is_invalid_resume(marked())
+    assert not is_invalid_resume(ValueError("the node's own"))
+
+
+def test_a_langgraph_without_marks_marks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    error: Any = marked()
+    monkeypatch.delattr(errors, "is_invalid_resume")
+    assert not is_invalid_resume(error)
