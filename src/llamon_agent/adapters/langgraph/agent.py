@@ -22,8 +22,8 @@ from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
 from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
 from llamon_agent.adapters.langgraph.context import context_for
+from llamon_agent.adapters.langgraph.entries import form_of, in_form, keep_readable_messages
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
-from llamon_agent.adapters.langgraph.messages import with_tool_results
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
 from llamon_agent.adapters.langgraph.schema import IDS, Placed
@@ -81,11 +81,13 @@ class LangGraphAgent:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
         allow_unsaved_graphs()
+        keep_readable_messages()
         self._graph = graph
         self._context = context_for(graph)
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
         self._use = state_use(graph, self._mapping)
+        self._form = form_of(graph)
         self._window_size = window_size
 
     @property
@@ -297,7 +299,7 @@ class LangGraphAgent:
         """The thread as it is; if a lost process left it half done, it is repaired first."""
         with _agent_errors():
             state = await thread.read()
-            if state.unfinished or (not state.questions and with_tool_results(state.messages)):
+            if state.unfinished or (not state.questions and state.lacks_results):
                 await thread.repair()
                 state = await thread.read()
             return state
@@ -309,7 +311,7 @@ class LangGraphAgent:
         return _ending_of(self._result(call, translator, past), call)
 
     def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
-        return thread.stream(plan.given, with_updates=self._use.gives_fields)
+        return thread.stream(in_form(self._form, plan.given), with_updates=self._use.gives_fields)
 
     def _result(self, call: GraphCall, translator: StreamTranslator, past: Past | None) -> GraphResult:
         """The result of a run, from its stream and from what is saved of its earlier attempts."""

@@ -33,8 +33,8 @@ def added_messages(before: Any, after: Any) -> list[BaseMessage]:
 
 def new_among(messages: Iterable[BaseMessage], before: Any) -> list[BaseMessage]:
     """Those of the messages that the state before does not have, or not with this content."""
-    known = {message.id: message.content for message in readable_messages(before)}
-    return [message for message in messages if message.id not in known or known[message.id] != message.content]
+    known = {message.id: (message.type, message.content) for message in readable_messages(before)}
+    return [message for message in messages if known.get(message.id) != (message.type, message.content)]
 
 
 def answer_of(added: Sequence[BaseMessage]) -> BaseMessage | None:

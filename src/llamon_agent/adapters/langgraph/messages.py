@@ -20,6 +20,7 @@ from langchain_core.messages import (
     convert_to_messages,
     trim_messages,
 )
+from pydantic import BaseModel
 
 MESSAGES = "messages"
 """The state key of a graph's messages."""
@@ -33,32 +34,39 @@ def messages_in(values: Any) -> tuple[BaseMessage, ...]:
     return tuple(message for message in found if isinstance(message, BaseMessage)) if isinstance(found, list) else ()
 
 
+def entries_in(values: Any) -> list[Any]:
+    """The entries of a state's messages as they are. A value that is no list is the only entry."""
+    found = values.get(MESSAGES) if isinstance(values, dict) else None
+    return found if isinstance(found, list) else [] if found is None else [found]
+
+
 def readable_messages(values: Any) -> list[BaseMessage]:
     """The messages of a state, for reading; also those of a key without LangGraph's reducer of messages.
 
-    Shape: such a key holds messages as the graph wrote them: also mappings, pairs or strings, as LangChain takes them.
-           A string is a human message. The id of such a message is its place.
+    Shape: such a key holds messages as the graph wrote them: also mappings, pairs or strings, as LangChain takes them,
+           or pydantic models of such mappings. A string is a human message. The id of such a message is its place.
     """
-    entries = enumerate(_entries_in(values))
+    entries = enumerate(entries_in(values))
     return [message for place, each in entries if (message := _message(each, str(place))) is not None]
 
 
 def unreadable_entries(values: Any) -> list[Any]:
     """The entries of a state's messages that are no messages in any form."""
-    return [each for each in _entries_in(values) if _message(each, "") is None]
+    return [each for each in entries_in(values) if _message(each, "") is None]
 
 
-def with_tool_results(messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
+def with_tool_results(messages: Sequence[Any]) -> list[Any] | None:
     """The history with a result for every tool call; None where none is missing.
 
     Shape: a missing result comes after its AI message and the results that are there; everything else keeps its place.
-           Calls are matched by place as well as by id, as some models number their calls anew each time.
+           Calls are matched by place as well as by id, as some models number their calls anew each time. Entries may
+           also be of other kinds, of which only mappings that are results of tool calls matter.
     """
-    whole: list[BaseMessage] = []
+    whole: list[Any] = []
     missing: dict[str, BaseMessage] = {}
     for message in messages:
-        if isinstance(message, ToolMessage):
-            missing.pop(message.tool_call_id, None)
+        if (call_id := _call_of_result(message)) is not None:
+            missing.pop(call_id, None)
         else:
             whole += missing.values()
             missing = _results_for(message)
@@ -113,7 +121,14 @@ def human_message(
     return HumanMessage(content=content, id=new_id)
 
 
-def _results_for(message: BaseMessage) -> dict[str, BaseMessage]:
+def _call_of_result(entry: Any) -> Any:
+    """The id of the tool call that an entry is the result of; None for any other entry."""
+    if isinstance(entry, ToolMessage):
+        return entry.tool_call_id
+    return entry.get("tool_call_id") if isinstance(entry, dict) else None
+
+
+def _results_for(message: Any) -> dict[str, BaseMessage]:
     """The substitutes for missing results of a message's tool calls, by call id."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return {
@@ -136,19 +151,14 @@ def _window(messages: list[BaseMessage], window_size: int) -> list[BaseMessage]:
     return kept or messages[-1:]
 
 
-def _entries_in(values: Any) -> list[Any]:
-    """A value that is no list is the only entry."""
-    found = values.get(MESSAGES) if isinstance(values, dict) else None
-    return found if isinstance(found, list) else [] if found is None else [found]
-
-
 def _message(value: Any, new_id: str) -> BaseMessage | None:
     if isinstance(value, BaseMessage):
         return value
-    if not isinstance(value, dict | tuple | str):
+    plain = value.model_dump() if isinstance(value, BaseModel) else value
+    if not isinstance(plain, dict | tuple | str):
         return None
     try:
-        [message] = convert_to_messages([value])
+        [message] = convert_to_messages([plain])
     except (ValueError, LookupError, TypeError, NotImplementedError):  # it is not a message
         return None
     return message if message.id else message.model_copy(update={"id": new_id})

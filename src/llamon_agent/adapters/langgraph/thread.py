@@ -25,7 +25,13 @@ from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
-from llamon_agent.adapters.langgraph.messages import MESSAGES, messages_in, readable_messages, with_tool_results
+from llamon_agent.adapters.langgraph.messages import (
+    MESSAGES,
+    entries_in,
+    messages_in,
+    readable_messages,
+    with_tool_results,
+)
 from llamon_agent.adapters.langgraph.stream_events import StructuredOutput
 from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
@@ -47,12 +53,13 @@ class ThreadState:
     """What is saved of a thread, as far as a turn needs it.
 
     Shape: unfinished: a step is not over, though no question is pending: nodes of it are next, or all of them have
-           ended and their writes are not yet part of the state.
+           ended and their writes are not yet part of the state. lacks_results: a tool call has no result.
     """
 
     exists: bool = False
     messages: tuple[BaseMessage, ...] = ()
     questions: tuple[Question, ...] = ()
+    lacks_results: bool = False
     unfinished: bool = False
 
 
@@ -83,6 +90,7 @@ class Thread:
         return ThreadState(
             exists=snapshot.metadata is not None,
             messages=messages_in(snapshot.values),
+            lacks_results=with_tool_results(entries_in(snapshot.values)) is not None,
             questions=questions,
             unfinished=bool(snapshot.tasks) and not questions,
         )
@@ -153,7 +161,7 @@ class Thread:
                 break
             await self.graph.aupdate_state(config, None, as_node=END)
             snapshot = await self.graph.aget_state(config)
-        whole = with_tool_results(messages_in(snapshot.values))
+        whole = with_tool_results(entries_in(snapshot.values))
         if whole is not None and MESSAGES in graph.channels:
             # As START, so that no node of the graph is taken for the one that spoke; what this schedules is cleared at
             # once.

@@ -143,3 +143,12 @@ def test_a_tool_call_never_loses_its_result_and_the_current_message_stays(kinds:
 def test_the_current_message_never_takes_an_id_that_the_thread_has() -> None:
     thread = [HumanMessage("a", id="m"), HumanMessage("b", id="m:2")]
     assert [human_message("c", wanted, thread).id for wanted in ("m", "n")] == ["m:3", "n"]
+
+
+def test_a_mapping_may_be_the_result_of_a_call_and_other_entries_keep_their_places() -> None:
+    asks = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
+    answered = [{"role": "user", "content": "hi"}, asks, {"role": "tool", "tool_call_id": "c", "content": "seen"}]
+    assert with_tool_results(answered) is None
+    whole = with_tool_results([answered[0], asks, "more"])
+    assert whole is not None
+    assert [whole[0], whole[1], whole[2].tool_call_id, whole[3]] == [answered[0], asks, "c", "more"]
