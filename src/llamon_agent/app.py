@@ -190,7 +190,8 @@ async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tup
     from llamon_agent.adapters.langgraph.load import introduce
 
     assert isinstance(agent, LangGraphAgent)
-    return agent, introduce(agent.graph, spec.target.target if spec.target.adapter == "langgraph" else None)
+    target = spec.target.target if spec.target.adapter == "langgraph" else None
+    return agent, introduce(agent.graph, target, agent.mapping)
 
 
 async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:

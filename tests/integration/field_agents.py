@@ -1,5 +1,6 @@
 """Graphs without messages in their state, for test_fields.py."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -58,6 +59,25 @@ def _graph(builder: Any, *nodes: Any) -> Any:
     return builder.compile()
 
 
+class Unspeakable:
+    """A value without a JSON form, whose class fails when it is asked for its schema."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
+        raise RuntimeError("no schema")
+
+
+class Odd(TypedDict):
+    q: str
+    calls: Callable[[], int]
+    unspeakable: Unspeakable
+
+
+async def odd_answer(state: Odd) -> dict[str, Any]:
+    return {"q": state["q"] * 2}
+
+
+odd = _graph(StateGraph(Odd), odd_answer)
 starter = _graph(StateGraph(Starter), start)
 order = _graph(StateGraph(Kept, input_schema=Order, output_schema=Receipt), price, confirm)
 loose = _graph(StateGraph(Loose), confirm)

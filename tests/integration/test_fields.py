@@ -81,3 +81,65 @@ async def test_what_has_no_field_is_refused_before_there_is_a_task(graph: str, p
         assert error["code"] == -32602
         assert error["message"].endswith(f"Its fields: {fields}.")
         assert (await talk.http.get("/a2a/tasks")).json()["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "skill", "params"),
+    [
+        (
+            "starter",
+            "Takes data parts with these fields: changeme. Text is the field changeme.",
+            {
+                "input": {
+                    "type": "object",
+                    "properties": {"changeme": {"type": "string", "default": "example"}},
+                    "required": [],
+                },
+                "textField": "changeme",
+                "output": {"type": "object", "properties": {"changeme": {"type": "string", "default": "example"}}},
+            },
+        ),
+        (
+            "loose",
+            "Takes data parts with these fields: one, other. Text alone belongs to none of them.",
+            {
+                "input": {
+                    "type": "object",
+                    "properties": {"one": {"type": "string"}, "other": {"type": "string"}},
+                    "required": [],
+                },
+                "output": {"type": "object", "properties": {"one": {"type": "string"}, "other": {"type": "string"}}},
+            },
+        ),
+        (
+            "odd",
+            "Takes data parts with these fields: q, calls, unspeakable. Text is the field q.",
+            {
+                "input": {
+                    "type": "object",
+                    "properties": {"q": {"type": "string"}, "calls": {}, "unspeakable": {}},
+                    "required": ["q", "calls", "unspeakable"],
+                },
+                "textField": "q",
+                "output": {"type": "object", "properties": {"q": {"type": "string"}, "calls": {}, "unspeakable": {}}},
+            },
+        ),
+    ],
+)
+async def test_the_card_says_what_goes_in_and_what_comes_out(graph: str, skill: str, params: Any) -> None:
+    async with talking({"ephemeral": True}, graph, {}, GRAPHS) as talk:
+        for version in ("1.0", "0.3"):
+            response = await talk.http.get("/.well-known/agent-card.json", headers={"A2A-Version": version})
+            card = response.json()
+            found = {each["uri"]: each for each in card["capabilities"]["extensions"]}
+            assert found["https://llamon-agent.example/extensions/fields/v1"]["params"] == params
+            assert [each["description"] for each in card["skills"]] == [skill]
+            assert card["defaultOutputModes"] == ["text/plain", "application/json"]
+
+
+async def test_a_caller_that_takes_only_data_gets_the_fields() -> None:
+    async with talking({"ephemeral": True}, "starter", {}, GRAPHS) as talk:
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
+        body = {"message": message, "configuration": {"acceptedOutputModes": ["application/json"]}}
+        task = (await talk.http.post("/a2a/message:send", json=body)).json()["task"]
+        assert {"changeme": "output of hi"} in texts_and_data(task)[1]

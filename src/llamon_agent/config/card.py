@@ -86,7 +86,9 @@ class SigningConfig(Section):
     another. The public ones are at /.well-known/jwks.json."""
 
 
-def declared(extensions: tuple[ExtensionConfig, ...]) -> tuple[Extension, ...]:
-    """The extensions of an agent: these, and the one that every agent supports, unless these declare it differently."""
-    own = [Extension(**extension.model_dump()) for extension in extensions]
-    return tuple({extension.uri: extension for extension in (HISTORY_SEEDING, *own)}.values())
+def declared(extensions: tuple[ExtensionConfig, ...], own: tuple[Extension, ...] = ()) -> tuple[Extension, ...]:
+    """The extensions of an agent: these, the one that every agent supports, and its own, unless these declare them
+    differently.
+    """
+    configured = [Extension(**extension.model_dump()) for extension in extensions]
+    return tuple({extension.uri: extension for extension in (HISTORY_SEEDING, *own, *configured)}.values())

@@ -250,10 +250,10 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
             documentation_url=card.documentation_url,
             icon_url=card.icon_url,
             input_modes=card.input_modes,
-            output_modes=card.output_modes,
+            output_modes=card.output_modes if "output_modes" in card.model_fields_set else own.output_modes,
             bearer=self.bearer,
             streaming=card.streaming,
-            extensions=declared(card.extensions),
+            extensions=declared(card.extensions, own.extensions),
             extended_fields=self._extended_fields,
         )
 

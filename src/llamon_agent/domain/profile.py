@@ -30,6 +30,8 @@ class SelfDescription(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     description: str | None = None
     skills: tuple[Skill, ...] = ()
+    extensions: tuple["Extension", ...] = ()
+    output_modes: tuple[str, ...] = OUTPUT_MODES
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

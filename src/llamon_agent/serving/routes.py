@@ -195,7 +195,7 @@ def _policy(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> AgentPolicy:
 
     return AgentPolicy(
         artifacts=Artifacts(spec.artifacts),
-        modes=_modes(spec),
+        modes=_modes(spec, profile),
         streaming=profile.streaming,
         extensions={extension.uri: extension.required for extension in profile.extensions},
         extended_card=extended_card if profile.extended_fields else None,
@@ -234,11 +234,10 @@ def _listed(a2a: A2aConfig, agent_set: AgentSet) -> AgentsSite:
     return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=a2a.trust_proxy)
 
 
-def _modes(spec: AgentSpec) -> Modes:
-    card = spec.card
+def _modes(spec: AgentSpec, profile: Profile) -> Modes:
     return Modes(
-        takes=card.input_modes,
-        gives=card.output_modes,
+        takes=profile.input_modes,
+        gives=profile.output_modes,
         max_file_bytes=spec.max_file_bytes,
         max_files_bytes=spec.max_files_bytes,
     )

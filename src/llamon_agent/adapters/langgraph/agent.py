@@ -96,6 +96,11 @@ class LangGraphAgent:
         return self._graph
 
     @property
+    def mapping(self) -> StateMapping:
+        """The keys of its state that are configured."""
+        return self._mapping
+
+    @property
     def survives_restart(self) -> bool:
         """Whether its threads outlive the process. See runs.ports.Agent."""
         checkpointer = self._graph.checkpointer

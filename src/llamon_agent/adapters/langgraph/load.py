@@ -6,7 +6,8 @@ keeps it; one that was compiled with `checkpointer=False` stays without; every o
 as in every tutorial, gives way to ours if ours outlives the process, as on LangGraph's own platform. The graph that the
 module holds is never changed: a copy gets our checkpointer.
 
-A graph also gives the defaults of its card: its name, its module's docstring, and its tools as skills.
+A graph also gives the defaults of its card: its name, its module's docstring, its tools as skills, and the
+fields that it takes and gives instead of messages.
 """
 
 import asyncio
@@ -28,11 +29,13 @@ from langgraph.pregel import Pregel
 from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target
 from llamon_agent.adapters.langgraph.context import check_context
-from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state
+from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
+from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state, state_use
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
 from llamon_agent.adapters.langgraph.versions import warn_of_old_version
 from llamon_agent.domain.errors import ConfigError
-from llamon_agent.domain.profile import SelfDescription, Skill
+from llamon_agent.domain.message import JSON, TEXT
+from llamon_agent.domain.profile import OUTPUT_MODES, SelfDescription, Skill
 
 log = logging.getLogger(__name__)
 
@@ -178,15 +181,19 @@ _MAX_CHARS = 500
 """How much of a docstring is used; a reader that chooses an agent does not read more."""
 
 
-def introduce(graph: Graph, target: str | None) -> SelfDescription:
+def introduce(graph: Graph, target: str | None, mapping: StateMapping | None = None) -> SelfDescription:
     """The defaults of a graph's card.
 
     Shape: the docstring is that of the target's module; there is none without a target.
     """
+    use = state_use(graph, mapping or StateMapping())
+    fields, skill = fields_extension(graph, use), fields_skill(use)
     return SelfDescription(
         name=graph.name if graph.name and graph.name != _NAMELESS else None,
         description=_first_paragraph(_module_docstring(target)) if target else None,
-        skills=tuple(_skill(tool) for tool in _tools(graph)),
+        skills=(*((skill,) if skill else ()), *(_skill(tool) for tool in _tools(graph))),
+        extensions=(fields,) if fields else (),
+        output_modes=(TEXT, JSON) if use.gives_fields else OUTPUT_MODES,
     )
 
 

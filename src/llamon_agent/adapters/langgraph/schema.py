@@ -26,7 +26,8 @@ IDS = ("context_id", "task_id", "thread_id")
 _ID_OF = {name: name for name in IDS} | {"contextId": "context_id", "taskId": "task_id", "threadId": "thread_id"}
 """The names of fields for ids, and which id each one is for."""
 
-_MARKS = (typing_extensions.Required, typing_extensions.NotRequired)
+MARKS = (typing_extensions.Required, typing_extensions.NotRequired)
+"""Around the annotation of a field of a `TypedDict`."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -59,6 +60,11 @@ class Placed(msgspec.Struct, frozen=True):
 
     values: Mapping[str, Any] = {}
     problem: str | None = None
+
+
+def is_id(name: str) -> bool:
+    """Whether a field of this name is for an id of the call."""
+    return name in _ID_OF
 
 
 def schema_of(graph: Any) -> Schema:
@@ -154,14 +160,14 @@ def _is_required(schema: Any, name: str, hint: Any) -> bool:
         return name in schema.model_fields and schema.model_fields[name].is_required()
     if is_dataclass(schema):
         return name in required_fields(schema)
-    if get_origin(hint) in _MARKS:  # with annotations that are kept as strings, __required_keys__ lacks these marks
+    if get_origin(hint) in MARKS:  # with annotations that are kept as strings, __required_keys__ lacks these marks
         return get_origin(hint) is typing_extensions.Required
     return name in getattr(schema, "__required_keys__", ())
 
 
 def _is_text(hint: Any) -> bool:
     origin = get_origin(hint)
-    if origin is Annotated or origin in _MARKS:
+    if origin is Annotated or origin in MARKS:
         return _is_text(get_args(hint)[0])
     if origin is Union or origin is UnionType:
         return all(each is NoneType or _is_text(each) for each in get_args(hint))
