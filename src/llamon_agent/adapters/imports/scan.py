@@ -64,6 +64,11 @@ def imported_names(name: str, file: Path) -> set[str]:
     return {found for node in _nodes(_tree(file)) for found in _names(node, package)}
 
 
+def nodes_of(file: Path) -> Iterator[ast.AST]:
+    """All nodes of a file's code that may run."""
+    return _nodes(_tree(file))
+
+
 def relative_depth(file: Path) -> int:
     """How many packages around it the relative imports of a file need."""
     return max((node.level for node in _nodes(_tree(file)) if isinstance(node, ast.ImportFrom)), default=0)

@@ -58,6 +58,22 @@ def import_target(spec: str) -> object:
     return found
 
 
+def own_files(spec: str) -> list[Path]:
+    """The files of a target: the one that it names, and those of its own that this one imports."""
+    path = spec.rpartition(":")[0]
+    if path.endswith(".py"):
+        file = Path(path).resolve()
+        roots, name = module_name(file)
+    else:
+        roots, name = (Path.cwd(),), path
+        found = locate(name, (*project_folders(), *roots)).get(name)
+        if found is None or not found.is_file():
+            return []
+        file = found
+    local = local_modules(name, file, (*roots, *project_folders()), lambda _name, _path: True)
+    return list(dict.fromkeys([file, *(each for each in local.values() if each.is_file())]))
+
+
 def _import_file(spec: str, file: Path) -> ModuleType:
     """The module of a file, by its name in its package, or else by its own name.
 

@@ -27,9 +27,10 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from llamon_agent.adapters.imports.failure import explain
-from llamon_agent.adapters.imports.target import import_target
+from llamon_agent.adapters.imports.target import import_target, own_files
 from llamon_agent.adapters.langgraph.context import check_context
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
+from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state, state_use
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
 from llamon_agent.adapters.langgraph.versions import warn_of_old_version
@@ -63,6 +64,7 @@ async def load_graph(
     """
     warn_of_old_version()
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
+    await asyncio.to_thread(_warn_of_own_server, target)
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
     graph = _with_checkpointer(target, _compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target, agent)
@@ -70,6 +72,17 @@ async def load_graph(
     check_context(graph, target)
     await _check_checkpointer(graph, target)
     return graph
+
+
+def _warn_of_own_server(target: str) -> None:
+    places = [f"{file}:{line}" for file in own_files(target) for line in calls_of_own_server(file)]
+    if places:
+        log.warning(
+            "The target %r calls the LangGraph server that it runs in (%s); this edge has no such API, so these calls "
+            "fail: give the client a url, or serve the project with LangGraph's own server",
+            target,
+            ", ".join(places),
+        )
 
 
 async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:

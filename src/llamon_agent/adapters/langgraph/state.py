@@ -28,6 +28,7 @@ from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
 from llamon_agent.adapters.langgraph.schema import Placed, Schema, place, schema_of, text_among, written_fields
 from llamon_agent.adapters.langgraph.thread import Graph
+from llamon_agent.adapters.langgraph.ui_messages import UI
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of, texts
@@ -92,6 +93,13 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
             target,
             use.schema.listed(),
         )
+    if mapping.output_key is None and not use.gives_fields and (beside := _beside_the_answer(use.schema)):
+        _log.info("The target %r: callers get its messages, and no other keys of its state (%s)", target, beside)
+
+
+def _beside_the_answer(schema: Schema) -> str:
+    """The keys of the output that no caller gets, for the log."""
+    return ", ".join(each.name for each in schema.gives if each.name not in (MESSAGES, STRUCTURED, UI))
 
 
 class StateUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ a pause the text that was sent stays only if its message is in the state.
 - A message that hands control back to a supervisor is not sent, as it is written by code and never the answer.
 - With an output key no message is sent, but only the value of that key, as soon as the state has it.
 - What nodes and tools write to the stream writer becomes progress or an artifact, or is ignored if it has neither form.
+  Messages of the generative UI are artifacts, too.
 """
 
 import logging
@@ -28,6 +29,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.langgraph.answer import is_handoff_back, new_among
+from llamon_agent.adapters.langgraph.ui_messages import UiMessages
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
 from llamon_agent.domain.ids import random_id
@@ -77,6 +79,7 @@ class StreamTranslator:
         self._current: _Current | None = None
         self._sent: dict[str | None, str] = {}  # the text that was sent of each message, in order
         self._closed: set[str | None] = set()
+        self._ui = UiMessages()
         self._text = ""
         self._restart = False
 
@@ -101,7 +104,8 @@ class StreamTranslator:
             case "tools":
                 return _tool_progress(data)
             case "custom":
-                return _written(data)
+                component = self._ui.artifact(data, self.before)
+                return _written(data) if component is None else (component,)
         return ()
 
     def at_pause(self, messages: Sequence[BaseMessage]) -> Sequence[Delta]:
