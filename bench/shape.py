@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
@@ -122,7 +122,7 @@ def entered_modules() -> dict[str, set[str]]:
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def ready(port: int, _left_out: Mapping[str, str]) -> None:
+    def ready(port: int, *_: object) -> None:
         threading.Thread(target=measure, args=(asyncio.get_running_loop(), port), daemon=True).start()
 
     with tempfile.TemporaryDirectory() as folder:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Ready = Callable[[int, Mapping[str, str]], None]
-"""Is given the port, and which graphs of a langgraph.json are left out, and why."""
+Ready = Callable[[int, Mapping[str, str], bool], None]
+"""Is given the port; which graphs of a langgraph.json are left out, and why; whether its `auth` guards the edge."""
 
 
 @asynccontextmanager
@@ -103,7 +103,7 @@ def create_app(config: EdgeConfig) -> Starlette:
 def serve(
     config: EdgeConfig,
     load: Callable[[], EdgeConfig] | None = None,
-    ready: Ready = lambda _port, _left_out: None,
+    ready: Ready = lambda _port, _left_out, _has_own_auth: None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP calls `load` again. Raises: ConfigError."""
     if not config.a2a.enabled:
@@ -140,7 +140,7 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
 
 
 def _report_ready(ready: Ready, edge: Edge, port: int) -> None:
-    ready(port, edge.left_out)
+    ready(port, edge.left_out, edge.has_own_auth)
 
 
 def _end_commands() -> None:

@@ -45,10 +45,17 @@ async def site(a2a: Mapping[str, Any] | None = None, **kit: Any) -> AsyncIterato
         "agents": {"kit": {"input_modes": ["*/*"], "output_modes": ["*/*"], "direct_messages": True, **kit}},
         "data": {"ephemeral": True},
     }
+    async with site_of(EdgeConfig.model_validate(sections)) as at:
+        yield at
+
+
+@asynccontextmanager
+async def site_of(config: EdgeConfig) -> AsyncIterator[Site]:
+    """An edge by its whole configuration."""
     rpc = GrpcServer(listen="127.0.0.1:0", max_message_bytes=1 << 20)
     address = f"127.0.0.1:{rpc.port}"
     async with (
-        open_edge(EdgeConfig.model_validate(sections), rpc) as edge,
+        open_edge(config, rpc) as edge,
         _served(edge) as url,
         httpx2.AsyncClient(base_url=url) as http,
         grpc.aio.insecure_channel(address) as channel,

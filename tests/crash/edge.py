@@ -143,7 +143,7 @@ def _run(config: Path, log: Path, effects: Path, fault: Fault | None, ready: Con
         arm(fault)
     loaded = load_config(config, {})
     set_up_logging(loaded.logging.level, loaded.logging.format)
-    serve(loaded, ready=lambda port, _left_out: ready.send(port))
+    serve(loaded, ready=lambda port, *_: ready.send(port))
     sys.stderr.flush()
 
 

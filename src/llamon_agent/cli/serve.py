@@ -63,9 +63,9 @@ def serve(
     set_up_logging(loaded.logging.level, loaded.logging.format)
     from llamon_agent.app import serve as serve_until_stopped  # slow, and not for a wrong configuration
 
-    def ready(port: int, left_out: Mapping[str, str]) -> None:
+    def ready(port: int, left_out: Mapping[str, str], has_own_auth: bool) -> None:
         if loaded.logging.format == "console":
-            print("\n".join(banner(loaded, port, left_out)), file=sys.stderr)
+            print("\n".join(banner(loaded, port, left_out, has_own_auth=has_own_auth)), file=sys.stderr)
 
     serve_until_stopped(loaded, lambda: load_config(file, flags), ready)
     return Exit.OK
@@ -92,13 +92,17 @@ def _flags(**sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def banner(config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = None) -> list[str]:
+def banner(
+    config: EdgeConfig, port: int, left_out: Mapping[str, str] | None = None, *, has_own_auth: bool = False
+) -> list[str]:
     """What a person needs to know at the start: which agents are served, where, and how to call them."""
     host = config.a2a.listen.rpartition(":")[0]
     a2a = config.a2a.model_copy(update={"listen": f"{host}:{port}"})
     lines = listing(config.model_copy(update={"a2a": a2a}), left_out)
     lines += [f"  talk  llamon chat {_origin(a2a)}", "  stop  Ctrl-C"]
-    if not a2a.bearer_token and not is_loopback(a2a.host):
+    if has_own_auth:
+        lines.append("  note  callers must pass the authentication of the project, its auth in langgraph.json")
+    elif not a2a.bearer_token and not is_loopback(a2a.host):
         lines.append("  note  anyone who reaches this port may call; set a2a.bearer_token to ask for a token")
     return lines
 

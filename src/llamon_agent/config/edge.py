@@ -84,6 +84,9 @@ class A2aConfig(Section):
     are always allowed."""
     bearer_token: Tokens = Field(default={})
     """A token that callers must send, or one token for each principal by name. Without it anyone may call."""
+    project_auth: Literal["run", "ignore"] = "run"
+    """Whether the authentication of a `langgraph.json` (its `auth.path`) guards the edge. If it is ignored and there is
+    no `bearer_token`, anyone may call."""
     node: Literal["local"] = "local"
     """Which node executes the runs; `local` is the edge's own."""
     adapter: Adapter = "langgraph"

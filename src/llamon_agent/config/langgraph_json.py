@@ -48,7 +48,7 @@ _OURS = "LLAMON_"
 
 _ODD = "{!r} cannot be a variable: its name is empty or holds '=', or a NUL is in it or its value"
 
-_USED = frozenset({"dependencies", "env", "graphs"})
+_USED = frozenset({"auth", "dependencies", "env", "graphs"})
 _SCRIPTS = frozenset({".cjs", ".cts", ".js", ".mjs", ".mts", ".ts"})
 _TARGET = re.compile(r"[^:]+:[A-Za-z_][\w.]*")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -72,7 +72,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: agents are as in the `agents` section of the configuration; env is a file or the variables themselves;
            folders must be importable; packages must be installed, as pip requirements; unused are the keys that only
-           LangGraph's own server uses, foreign the graphs in another language.
+           LangGraph's own server uses, foreign the graphs in another language; auth is the target of its
+           authentication.
     """
 
     file: Path
@@ -82,6 +83,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    auth: str | None = None
 
     @contextmanager
     def importable_project(self, importable: Importable) -> Iterator[None]:
@@ -123,8 +125,6 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
             logger.warning("%s: env cannot configure this edge; ignored: %s", self.file, ", ".join(ours))
         if self.unused:
             logger.warning("%s: not used by this edge: %s", self.file, ", ".join(self.unused))
-        if "auth" in self.unused:
-            logger.warning("%s: its auth does not guard this edge; set a2a.bearer_token", self.file)
         if self.foreign:
             logger.warning("%s: graphs that are not Python are not served: %s", self.file, ", ".join(self.foreign))
         if missing := [package for package in self.packages if not _is_installed(package)]:
@@ -141,6 +141,7 @@ def read_project(file: Path) -> Project:
     agents, foreign = _agents(values.get("graphs"), folder, problems)
     local, packages = _dependencies(values.get("dependencies", []), folder, problems)
     env = _env(values.get("env", {}), folder, problems)
+    auth = _auth(values.get("auth"), folder, problems)
     if problems:
         raise ConfigError("\n".join(f"{file}: {problem}" for problem in problems))
     return Project(
@@ -151,6 +152,7 @@ def read_project(file: Path) -> Project:
         packages=packages,
         unused=tuple(key for key, value in values.items() if key not in _USED | _BUILDING and value),
         foreign=foreign,
+        auth=auth,
     )
 
 
@@ -196,6 +198,17 @@ def _agents(graphs: Any, folder: Path, problems: list[str]) -> tuple[dict[str, d
     if not agents and not problems:
         problems.append("graphs names no graph in Python, which is what this edge serves")
     return agents, tuple(foreign)
+
+
+def _auth(auth: Any, folder: Path, problems: list[str]) -> str | None:
+    """The target of the project's authentication; its other keys are for LangGraph's own server and its Studio."""
+    path = auth.get("path") if isinstance(auth, dict) else auth
+    if path is None:
+        return None
+    if isinstance(auth, dict) and isinstance(path, str) and _TARGET.fullmatch(path):
+        return _absolute(path, folder)
+    problems.append("auth must be an object whose path is ./file.py:name or package.module:name")
+    return None
 
 
 def _agent(name: str, key: str, target: str, description: object) -> dict[str, str]:

@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,9 +37,11 @@ from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.left_out import BROKE, check_failed, graphs_of, log_left_out, without
+from llamon_agent.serving.project_auth import open_project_auth
 from llamon_agent.serving.routes import AgentSet, EdgeRoutes, EdgeServices, build_routes
 
 if TYPE_CHECKING:
+    from llamon_agent.adapters.langgraph.auth import ProjectAuth
     from llamon_agent.wire.cards.signing import Signer
 
 logger = logging.getLogger(__name__)
@@ -98,6 +101,7 @@ class Edge:
     ) -> None:
         self.runs = runs
         self.left_out: Mapping[str, str] = {}  # graphs that are not served, and why
+        self.has_own_auth = False  # whether the authentication of a project guards it
         self._routes: EdgeRoutes | None = None
         self._open_agent = open_agent
         self._webhooks = webhooks
@@ -145,9 +149,10 @@ class Edge:
             project = read_project(config.a2a.project) if config.a2a.project else None
             optional = graphs_of(config, project) - self._agents.keys()
             with project.importable_project(in_project) if project else nullcontext():
+                own_auth = await open_project_auth(config.a2a, project)
                 agents, left_out = await self._open_all(config, optional)
             log_left_out(config, left_out)
-            self._take_effect(without(config, left_out.keys()), agents, signer)
+            self._take_effect(without(config, left_out.keys()), agents, signer, own_auth)
             self.left_out = left_out
 
     async def reload(self, load: Callable[[], EdgeConfig]) -> EdgeConfig | None:
@@ -222,7 +227,13 @@ class Edge:
             if one not in self._agents.values():
                 await one.close()
 
-    def _take_effect(self, config: EdgeConfig, opened: dict[str, OpenAgent], signer: "Signer | None") -> None:
+    def _take_effect(
+        self,
+        config: EdgeConfig,
+        opened: dict[str, OpenAgent],
+        signer: "Signer | None",
+        own_auth: "ProjectAuth | None",
+    ) -> None:
         """From now on these agents take the calls."""
         agents = [(spec, opened[spec.target.name]) for spec in config.agent_specs()]
         names = [spec.target.name for spec, _ in agents]
@@ -231,13 +242,24 @@ class Edge:
         self._defaults = list(dict.fromkeys([names[0], *self._defaults]))
         self._names = list(dict.fromkeys([*self._names, *names]))
         self.runs.replace_runtimes({spec.target.name: Runtime(spec.target, one.agent) for spec, one in agents})
+        self.has_own_auth = own_auth is not None
+        reads_bearer = own_auth is not None and own_auth.reads_bearer
+        profiles = [spec.introduced(one.self_description) for spec, one in agents]
         agent_set = AgentSet(
-            agents=[(spec, spec.introduced(one.self_description)) for spec, one in agents],
+            agents=[
+                (spec, replace(profile, bearer=profile.bearer or reads_bearer))
+                for (spec, _), profile in zip(agents, profiles, strict=True)
+            ],
             defaults=self._defaults,
             gone=[name for name in self._names if name not in names],
         )
         services = EdgeServices(
-            runs=self.runs, started_s=time.time(), webhooks=self._webhooks, grpc=self._grpc, signer=signer
+            runs=self.runs,
+            started_s=time.time(),
+            webhooks=self._webhooks,
+            grpc=self._grpc,
+            signer=signer,
+            own_auth=own_auth,
         )
         self._routes = build_routes(config.a2a, agent_set, services)
         self._app = Starlette(routes=self._routes.routes)

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 
 from llamon_agent.config.edge import A2aConfig, AgentSpec
 from llamon_agent.domain.profile import Profile
-from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
+from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth, Authenticator
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.health import health_routes
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
@@ -61,7 +61,7 @@ class EdgeServices(msgspec.Struct, frozen=True, kw_only=True):
     """What all agents of an edge share.
 
     Shape: webhooks None: no push notifications; grpc None: cards name no gRPC address; signer None: cards are not
-           signed.
+           signed; own_auth is the authentication of the agents' project, None where it has none.
     Units: started_s is seconds since 1970 UTC, the Last-Modified of the cards.
     """
 
@@ -70,12 +70,13 @@ class EdgeServices(msgspec.Struct, frozen=True, kw_only=True):
     webhooks: Webhooks | None = None
     grpc: GrpcPort | None = None
     signer: "Signer | None" = None
+    own_auth: Authenticator | None = None
 
 
 def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) -> EdgeRoutes:
     """The routes of an edge that serves these agents."""
     admission = Admission(
-        auth=Auth(a2a.tokens()),
+        auth=Auth(a2a.tokens(), services.own_auth),
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
         max_body_bytes=a2a.max_body_bytes,
@@ -107,7 +108,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         unknown_agent_route(a2a.path),
     ]
     public = [*public_pages, *chain.from_iterable(own_cards.values())]
-    return _guarded(a2a, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
+    return _guarded(a2a, services, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
 
 
 def _main_cards(a2a: A2aConfig, own: Cards, services: EdgeServices) -> Cards:
@@ -117,10 +118,14 @@ def _main_cards(a2a: A2aConfig, own: Cards, services: EdgeServices) -> Cards:
 
 
 def _guarded(
-    a2a: A2aConfig, routes: Sequence[BaseRoute], public: Sequence[BaseRoute], grpc_target: GrpcTarget
+    a2a: A2aConfig,
+    services: EdgeServices,
+    routes: Sequence[BaseRoute],
+    public: Sequence[BaseRoute],
+    grpc_target: GrpcTarget,
 ) -> EdgeRoutes:
     """The routes, guarded against other sites' web pages where callers need no token."""
-    known = _known(a2a)
+    known = _known(a2a, services)
     base_url = a2a.public_url or f"http://{a2a.listen}"
     guard = WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None
     return EdgeRoutes(
@@ -128,9 +133,12 @@ def _guarded(
     )
 
 
-def _known(a2a: A2aConfig) -> KnownHosts | None:
-    """The host names by which the edge may be called; None where callers need a token, for then any name will do."""
-    if a2a.bearer_token:
+def _known(a2a: A2aConfig, services: EdgeServices) -> KnownHosts | None:
+    """The host names by which the edge may be called; None where callers need a token, for then any name will do.
+
+    A project's own authentication may read cookies, which a browser sends along with any page's call.
+    """
+    if a2a.bearer_token and services.own_auth is None:
         return None
     return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts)
 

@@ -40,7 +40,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unlogged: None) -> Se
 
     def listen(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
         spec.append(config)
-        ready(config.a2a.port, {})
+        ready(config.a2a.port, {}, False)
 
     app.__dict__["serve"] = listen
     monkeypatch.setitem(sys.modules, "llamon_agent.app", app)

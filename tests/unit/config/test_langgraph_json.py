@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -259,9 +260,25 @@ def test_keys_that_mean_nothing_here_are_named_in_one_warning(read: Read, caplog
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["store, http, checkpointer"]
 
 
-def test_an_auth_that_guards_nothing_here_is_pointed_out(read: Read, caplog: pytest.LogCaptureFixture) -> None:
-    move_in(read(auth={"path": "./auth.py:auth"}))
-    assert "set a2a.bearer_token" in caplog.text
+@pytest.mark.parametrize(
+    ("auth", "target"),
+    [
+        ({"path": "./auth.py:auth"}, "/auth.py:auth"),
+        ({"path": "pkg.auth:my.auth", "disable_studio_auth": True, "openapi": {}}, "pkg.auth:my.auth"),
+        ({"disable_studio_auth": True}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_authentication_is_a_target(read: Read, auth: Any, target: str | None) -> None:
+    found = read(auth=auth).auth
+    assert found == target or (found is not None and Path(found).is_absolute() and found.endswith(target or "?"))
+
+
+@pytest.mark.parametrize("auth", ["./auth.py:auth", {"path": "./auth.py"}, {"path": 1}, ["./auth.py:auth"]])
+def test_an_authentication_in_another_form_is_refused(read: Read, auth: Any) -> None:
+    with pytest.raises(ConfigError, match="auth must be an object whose path is"):
+        read(auth=auth)
 
 
 def test_graphs_of_another_language_are_left_out_and_named(read: Read, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ import hmac
 import logging
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -44,39 +45,70 @@ _EXTENSIONS = (b"a2a-extensions", b"x-a2a-extensions")
 _OPEN = Caller()
 
 
-class Auth:
-    """The bearer tokens of the callers that are accepted.
+class Authenticator(Protocol):
+    """An authentication of the agents' own."""
 
-    Shape: tokens by principal id; none at all is an open edge, where every caller is the default principal.
+    async def authenticate(self, scope: Scope, headers: Headers) -> Caller:
+        """The caller. Raises: Unauthenticated, PermissionDenied."""
+        ...
+
+
+class Auth:
+    """The callers that are accepted: those with a bearer token, then those that the agents' own authentication accepts.
+
+    Shape: tokens by principal id; without tokens and without an authentication of the agents' own the edge is open, and
+           every caller is the default principal.
     Raises: ValueError: a token is empty.
     """
 
-    def __init__(self, tokens: Mapping[str, str]) -> None:
+    def __init__(self, tokens: Mapping[str, str], own: Authenticator | None = None) -> None:
         if not all(tokens.values()):
             raise ValueError("a bearer token must not be empty")
+        self._own = own
         self._digests = [(Caller(principal=name), _digest(token.encode())) for name, token in tokens.items()]
 
     @property
     def is_open(self) -> bool:
-        return not self._digests
+        return not self._digests and self._own is None
+
+    async def authenticate(self, scope: Scope, headers: Headers) -> Caller:
+        """The caller of a request.
+
+        The principal of a token is nobody else: an identity of the agents' own that has its name is refused.
+
+        Raises: Unauthenticated, PermissionDenied.
+        """
+        authorization = headers.get(b"authorization")
+        if self._own is None:
+            return self.caller(authorization)
+        if known := self._with_token(authorization):
+            return known
+        caller = await self._own.authenticate(scope, headers)
+        if any(caller.principal == each.principal for each, _ in self._digests):
+            logger.warning("an identity has the name of a principal of a2a.bearer_token; its call is refused")
+            raise Unauthenticated
+        return caller
 
     def caller(self, authorization: bytes | None) -> Caller:
-        """The caller.
+        """The caller, by its token alone. Raises: Unauthenticated."""
+        if self.is_open:
+            return _OPEN
+        if (known := self._with_token(authorization)) is None:
+            raise Unauthenticated
+        return known
+
+    def _with_token(self, authorization: bytes | None) -> Caller | None:
+        """The caller that has a token; None for any other.
 
         Compares digests, all of them, each in constant time: how long it takes shows neither a token, nor its length,
         nor whose it nearly was.
 
-        Raises: Unauthenticated.
         Source: RFC 6750 §2.1; RFC 9110 §11.1 (the scheme is case-insensitive).
         """
-        if self.is_open:
-            return _OPEN
         scheme, _, token = (authorization or b"").strip().partition(b" ")
         given = _digest(token.strip())
         known = [caller for caller, digest in self._digests if hmac.compare_digest(digest, given)]
-        if scheme.lower() != b"bearer" or not known:
-            raise Unauthenticated
-        return known[0]
+        return known[0] if scheme.lower() == b"bearer" and known else None
 
 
 def _digest(token: bytes) -> bytes:
@@ -95,11 +127,11 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
 
-    def read_head(self, scope: Scope, headers: Headers) -> RequestHead:
-        """The caller, and what the headers and the query say. Raises: Unauthenticated."""
+    async def read_head(self, scope: Scope, headers: Headers) -> RequestHead:
+        """The caller, and what the headers and the query say. Raises: Unauthenticated, PermissionDenied."""
         key = headers.get(b"idempotency-key")
         return RequestHead(
-            caller=self.auth.caller(headers.get(b"authorization")),
+            caller=await self.auth.authenticate(scope, headers),
             version=version_of(scope, headers),
             last_event_id=headers.get(b"last-event-id", b"").decode("latin-1") or None,
             idempotency_key=None if key is None else key.decode("latin-1"),

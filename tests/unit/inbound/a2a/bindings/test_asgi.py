@@ -7,8 +7,8 @@ from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth, Headers, ext
 SCOPE = {"type": "http", "scheme": "https", "query_string": b""}
 
 
-def extensions(headers: Headers) -> frozenset[str]:
-    return Admission(auth=Auth({})).read_head(SCOPE, headers).extensions
+async def extensions(headers: Headers) -> frozenset[str]:
+    return (await Admission(auth=Auth({})).read_head(SCOPE, headers)).extensions
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ def extensions(headers: Headers) -> frozenset[str]:
         ({b"a2a-extensions": b"urn:a", b"x-a2a-extensions": b"urn:b"}, {"urn:a", "urn:b"}),
     ],
 )
-def test_extensions_are_named_in_either_spelling(headers: Headers, uris: set[str]) -> None:
-    assert extensions(headers) == uris
+async def test_extensions_are_named_in_either_spelling(headers: Headers, uris: set[str]) -> None:
+    assert await extensions(headers) == uris
 
 
-def test_a_header_that_comes_twice_is_one_list() -> None:
+async def test_a_header_that_comes_twice_is_one_list() -> None:
     headers = read_headers({"headers": [(b"a2a-extensions", b"urn:a"), (b"a2a-extensions", b"urn:b")]})
-    assert extensions(headers) == {"urn:a", "urn:b"}
+    assert await extensions(headers) == {"urn:a", "urn:b"}
 
 
 def test_headers_of_one_name_cost_no_more_the_more_there_are() -> None:
@@ -53,11 +53,11 @@ def test_what_was_activated_is_named_in_the_callers_spelling(
     assert extension_headers(asked, activated) == answered
 
 
-def test_the_address_is_the_one_that_the_caller_used() -> None:
-    caller = Admission(auth=Auth({})).read_head(SCOPE, {b"host": b"agents.example:8443"})
+async def test_the_address_is_the_one_that_the_caller_used() -> None:
+    caller = await Admission(auth=Auth({})).read_head(SCOPE, {b"host": b"agents.example:8443"})
     assert caller.base_url() == "https://agents.example:8443"
 
 
-def test_a_configured_address_wins() -> None:
+async def test_a_configured_address_wins() -> None:
     admission = Admission(auth=Auth({}), public_url="https://public.example/")
-    assert admission.read_head(SCOPE, {b"host": b"inner"}).base_url() == "https://public.example"
+    assert (await admission.read_head(SCOPE, {b"host": b"inner"})).base_url() == "https://public.example"

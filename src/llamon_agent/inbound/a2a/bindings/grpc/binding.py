@@ -126,7 +126,7 @@ class GrpcBinding:
     async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
         """What came of a call. Its caller may hang up meanwhile; then the stream that it asked for is closed."""
         try:
-            head = _head(target, headers)
+            head = await _head(rpc, target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
             return fault_reply(exc, rpc.dialect)
         call = asyncio.create_task(_perform(rpc, request, target.endpoint, head))
@@ -170,10 +170,11 @@ def read_metadata(context: Context) -> Headers:
     return headers
 
 
-def _head(target: GrpcTarget, headers: Headers) -> RequestHead:
+async def _head(rpc: Rpc, target: GrpcTarget, headers: Headers) -> RequestHead:
     """The caller, by metadata as over HTTP by headers. Raises: Unauthenticated, PermissionDenied."""
     _check_origin(target, headers)
-    head = target.admission.read_head({}, headers)
+    scope = {"type": "http", "method": "POST", "path": f"/{rpc.name}", "headers": list(headers.items())}
+    head = await target.admission.read_head(scope, headers)
     return msgspec.structs.replace(head, base_url=lambda: target.base_url)
 
 

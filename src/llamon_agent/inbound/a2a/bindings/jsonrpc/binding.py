@@ -12,7 +12,13 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from llamon_agent.domain.errors import BadRequest, CallerError, ContentTypeNotSupported, Unauthenticated
+from llamon_agent.domain.errors import (
+    BadRequest,
+    CallerError,
+    ContentTypeNotSupported,
+    PermissionDenied,
+    Unauthenticated,
+)
 from llamon_agent.inbound.a2a.bindings.asgi import (
     Admission,
     Headers,
@@ -146,10 +152,13 @@ class RpcApp:
             return
         headers = read_headers(scope)
         try:
-            head = self._admission.read_head(scope, headers)
+            head = await self._admission.read_head(scope, headers)
         except Unauthenticated as exc:
             body = b'{"error":"%b"}' % exc.public.encode()
             await respond(send, 401, body, _JSON, (b"www-authenticate", b"Bearer"))
+            return
+        except PermissionDenied as exc:
+            await self.refuse(exc, scope, send)
             return
         if not is_json(headers.get(b"content-type", b"")):
             await respond(send, 200, refuse_call(ContentTypeNotSupported(), head).body, _JSON)

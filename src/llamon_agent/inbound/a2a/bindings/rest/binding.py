@@ -17,6 +17,7 @@ from llamon_agent.domain.errors import (
     BadRequest,
     CallerError,
     ContentTypeNotSupported,
+    PermissionDenied,
     Unauthenticated,
     UnknownMethod,
 )
@@ -144,7 +145,7 @@ class RestApp:
     ) -> tuple[RequestHead, bytes | None] | None:
         """The caller and the body, None for a method without one; nothing where the request has been refused."""
         try:
-            head = self._admission.read_head(scope, headers)
+            head = await self._admission.read_head(scope, headers)
             if scope["method"] != "POST":
                 return head, None
             if not is_json(headers.get(b"content-type", b"")):
@@ -152,6 +153,8 @@ class RestApp:
             return head, await self._admission.read_body(headers, receive)
         except Unauthenticated as exc:
             await answering.refuse(exc, (b"www-authenticate", b"Bearer"))
+        except PermissionDenied as exc:
+            await answering.refuse(exc)
         except ContentTypeNotSupported as exc:
             await answering.refuse(exc, http=415)
         except BadRequest as exc:
