@@ -114,9 +114,5 @@ GAPS: Mapping[str, Gap] = {
     "factory-of-both": Gap("A factory of two parameters is refused.", _ALL),
     "functional-text": Gap("The functional API is refused.", _ALL),
     "functional-messages": Gap("The functional API is refused.", _ALL),
-    "operator-add-dicts": Gap("Messages reach every reducer as objects.", _CALLS),
     "asks-by-error": Gap("The old NodeInterrupt is asked again for ever.", frozenset({"remembers", "asks", "restart"})),
 }
-
-AUTH_GAP: str | None = "The auth of a langgraph.json guards nothing."
-"""Why a call without a token is answered by a project that names `auth`; None once it is refused."""
