@@ -215,10 +215,12 @@ async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) 
 async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:
     from llamon_agent.adapters.langgraph.agent import LangGraphAgent
     from llamon_agent.adapters.langgraph.load import load_graph
+    from llamon_agent.adapters.langgraph.run_values import RunValues
     from llamon_agent.adapters.langgraph.state import StateMapping
 
     options = spec.langgraph
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
+    values = RunValues(context=options.context, configurable=options.configurable, caller_sets=options.caller_sets)
     checkpointer = await storage.open_checkpoints(spec, stack)
     graph = await load_graph(
         spec.target.target,
@@ -226,9 +228,12 @@ async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitSta
         stack=stack,
         mapping=mapping,
         window_size=options.window_size,
+        context=options.context,
         agent=spec.target.name,
     )
-    return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size)
+    return LangGraphAgent(
+        graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size, values=values
+    )
 
 
 async def _open_model(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:

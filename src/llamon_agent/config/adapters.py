@@ -1,12 +1,26 @@
 """The options of each adapter."""
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
+from llamon_agent.config.problems import Wrong
 from llamon_agent.config.sections import Section
 from llamon_agent.config.values import PublicUrl
+
+_TAKEN = re.compile(r"__.*|thread_id|checkpoint_.*|a2a|(langgraph_)?user_id|langgraph_auth_.*")
+
+
+def _free(name: str) -> str:
+    if _TAKEN.fullmatch(name):
+        raise Wrong("is set by the edge, and cannot be configured")
+    return name
+
+
+Configurable = Annotated[str, AfterValidator(_free)]
+"""A name in `config["configurable"]` that the edge does not set itself."""
 
 Checkpointer = Literal["data", "sqlite", "postgres", "memory", "none"]
 
@@ -23,6 +37,14 @@ class LangGraphConfig(Section):
     """The key of the graph's state that takes the prompt, for a state without `messages`."""
     output_key: str | None = None
     """The key of the graph's state that holds the answer, for a state without `messages`."""
+    context: dict[str, Any] = Field(default={})
+    """Values for the graph's context (`context_schema`), by the names of its fields."""
+    configurable: dict[Configurable, Any] = Field(default={})
+    """Values for `config["configurable"]`. LangGraph saves texts and numbers of it with every checkpoint, so secrets do
+    not belong here."""
+    caller_sets: tuple[Configurable, ...] = ()
+    """Names that a message's metadata may set, in `config["configurable"]` and in the context: `model`, for instance.
+    Texts and numbers only. Without it, a caller sets none."""
 
 
 class ModelConfig(Section):
@@ -48,6 +70,10 @@ class ModelConfig(Section):
     """How often a run may call the model, which it does once more after its tools; then its task fails."""
 
 
+EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+CallerField = Annotated[str, Field(pattern=r"^(principal|tenant|scopes|claim:.+|header:[a-z0-9!#$%&'*+.^_`|~-]+)$")]
+
+
 class ProcessConfig(Section):
     """Options of the process adapter; its target is the command line."""
 
@@ -59,6 +85,9 @@ class ProcessConfig(Section):
     """The working folder. Without it, the edge's own."""
     environment: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
     """The names of the environment variables that the command may see."""
+    caller: dict[EnvironmentName, CallerField] = Field(default={})
+    """Environment variables that hold something of the caller: `principal`, `tenant`, `scopes`, `claim:NAME`, or
+    `header:NAME` for one of `a2a.caller_headers`. What a caller does not have is not set."""
     max_output_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
     """How much a command may write before it is stopped and its task fails."""
     kill_after_s: Annotated[float, Field(gt=0, le=1.5)] = 1.5

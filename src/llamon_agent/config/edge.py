@@ -32,6 +32,7 @@ from llamon_agent.config.langgraph_json import agent_key, is_project
 from llamon_agent.config.sections import GrpcConfig, Section, WebhooksConfig
 from llamon_agent.config.values import (
     AgentName,
+    CallerHeader,
     HostName,
     HostPort,
     Mode,
@@ -125,6 +126,9 @@ class A2aConfig(Section):
     unready_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
     """How many seconds a stopping edge goes on as before while /readyz says that it stops, so that a balancer sends it
     nothing more. These come before `drain_s`."""
+    caller_headers: tuple[CallerHeader, ...] = ()
+    """Request headers (over gRPC: metadata) that agents are given, by their names in lower case. They are not kept: not
+    with a task, not in a checkpoint, not in the log."""
     trust_proxy: bool = False
     """Whether to believe X-Forwarded headers. Only with a proxy in front that sets them itself."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20

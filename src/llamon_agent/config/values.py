@@ -170,7 +170,18 @@ def _is_portable(value: object) -> bool:
             return value is None or isinstance(value, str)
 
 
+_HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def _caller_header(name: str) -> str:
+    """A header's name, in lower case. Source: RFC 9110 §5.1 (field names are case-insensitive), §5.6.2 (token)."""
+    if not _HEADER.fullmatch(name.lower()):
+        raise Wrong("must be the name of a header, such as x-user-id")
+    return name.lower()
+
+
 HostPort = Annotated[str, AfterValidator(_host_port)]
+CallerHeader = Annotated[str, AfterValidator(_caller_header)]
 HostName = Annotated[str, AfterValidator(_host_name)]
 RpcPath = Annotated[str, AfterValidator(_rpc_path)]
 PublicUrl = Annotated[str, AfterValidator(_public_url)]

@@ -79,6 +79,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         auth=Auth(a2a.tokens(), services.own_auth),
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
+        caller_headers=tuple(name.encode() for name in a2a.caller_headers),
         max_body_bytes=a2a.max_body_bytes,
     )
     default = agent_set.agents[0][0]

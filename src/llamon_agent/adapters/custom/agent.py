@@ -94,6 +94,7 @@ class CustomAgent:
             "task_id": turn.task_id,
             "message": turn.message,
             "metadata": turn.metadata,
+            "caller": turn.caller,
         }
         if self._takes_history:
             offers["prefill_messages"] = list(self._prefill_to_lc(prefill)) if prefill else []

@@ -13,7 +13,7 @@ import msgspec
 from llamon_agent.domain.errors import ConfigError
 
 OFFERED = frozenset(
-    {"prefill_messages", "answer", "context_id", "thread_id", "session_id", "task_id", "message", "metadata"}
+    {"prefill_messages", "answer", "context_id", "thread_id", "session_id", "task_id", "message", "metadata", "caller"}
 )
 """The arguments that a function may take besides the prompt."""
 

@@ -21,11 +21,12 @@ from langgraph.errors import GraphRecursionError
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
 from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
-from llamon_agent.adapters.langgraph.context import context_for
+from llamon_agent.adapters.langgraph.context import context_fields, context_for
 from llamon_agent.adapters.langgraph.entries import form_of, in_form, keep_readable_messages
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
+from llamon_agent.adapters.langgraph.run_values import RunValues
 from llamon_agent.adapters.langgraph.schema import IDS, Placed
 from llamon_agent.adapters.langgraph.state import (
     GraphResult,
@@ -52,6 +53,8 @@ _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
 
+_NO_VALUES = RunValues()
+
 Plan = RunGraph | Respond | AlreadyDone
 
 
@@ -77,13 +80,16 @@ class LangGraphAgent:
         prefill_to_lc: PrefillToLc = plain_prefill,
         mapping: StateMapping | None = None,
         window_size: int | None = None,
+        values: RunValues = _NO_VALUES,
     ) -> None:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
         allow_unsaved_graphs()
         keep_readable_messages()
         self._graph = graph
-        self._context = context_for(graph)
+        self._values = values
+        self._context = context_for(graph, values.context)
+        self._context_fields = context_fields(graph)
         self._prefill_to_lc = prefill_to_lc
         self._mapping = mapping or StateMapping()
         self._use = state_use(graph, self._mapping)
@@ -123,8 +129,7 @@ class LangGraphAgent:
             task_id=turn.task_id,
             placed=self._use.placed(turn.message, {name: getattr(turn, name) for name in IDS}),
         )
-        thread = self._thread(thread_config(turn.thread_id, session_id=turn.session_id, task_id=turn.task_id))
-        return self._events(thread, call, None if turn.attempt == 1 else turn)
+        return self._events(self._thread_of(turn), call, None if turn.attempt == 1 else turn)
 
     async def close_turn(self, thread_id: str) -> None:
         """Repair a thread whose turn will not go on. See runs.ports.Agent."""
@@ -213,6 +218,12 @@ class LangGraphAgent:
         )
         thread = self._thread(thread_config(thread_id))
         return self._repairing(thread, self._events(thread, call))
+
+    def _thread_of(self, turn: Turn) -> Thread:
+        """The thread of a turn, with what the graph's code learns of its caller."""
+        values = self._values.configurable_for(turn)
+        config = thread_config(turn.thread_id, values, session_id=turn.session_id, task_id=turn.task_id)
+        return Thread(self._graph, config, self._values.context_for(self._context, self._context_fields, turn))
 
     def _thread(self, config: RunnableConfig) -> Thread:
         return Thread(self._graph, config, self._context)

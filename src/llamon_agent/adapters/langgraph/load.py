@@ -28,7 +28,7 @@ from langgraph.pregel import Pregel
 
 from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target, own_files
-from llamon_agent.adapters.langgraph.context import check_context
+from llamon_agent.adapters.langgraph.context import Context, check_context
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
 from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state, state_use
@@ -39,6 +39,8 @@ from llamon_agent.domain.message import JSON, TEXT
 from llamon_agent.domain.profile import OUTPUT_MODES, SelfDescription, Skill
 
 log = logging.getLogger(__name__)
+
+_NO_CONTEXT: Context = {}
 
 _NOT_A_GRAPH = (
     "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, "
@@ -54,12 +56,13 @@ async def load_graph(
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
+    context: Context = _NO_CONTEXT,
     agent: str = "NAME",
 ) -> Graph:
     """The graph of a target, ready to run, and checked against the mapping and the window.
 
-    Shape:  stack keeps a factory's context manager open; without a stack there may be no such factory. agent is the
-            name in a configuration, for the texts of errors.
+    Shape:  context is what is configured for its context. stack keeps a factory's context manager open; without a stack
+            there may be no such factory. agent is the name in a configuration, for the texts of errors.
     Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
     warn_of_old_version()
@@ -69,7 +72,7 @@ async def load_graph(
     graph = _with_checkpointer(target, _compiled(target, made), checkpointer)
     check_state(graph, mapping or StateMapping(), target, agent)
     check_memory(graph, window_size, target)
-    check_context(graph, target)
+    check_context(graph, target, context, agent)
     await _check_checkpointer(graph, target)
     return graph
 

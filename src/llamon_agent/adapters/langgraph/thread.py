@@ -10,7 +10,7 @@ breakpoint, have crashed, have lost its process, or have been written from outsi
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +43,8 @@ STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
 
 _RUNTIME = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a run. Source: langgraph's internal constants, CONFIG_KEY_RUNTIME."""
+
+_NONE: Mapping[str, Any] = {}
 
 _MAX_CLEARINGS = 4
 """Clearing applies what finished nodes wrote. That may schedule other nodes, which have written nothing yet."""
@@ -219,9 +221,13 @@ def _messages_within(graph: Graph, snapshot: StateSnapshot) -> Iterator[BaseMess
             yield from _messages_within(node.bound, task.state)
 
 
-def thread_config(thread_id: str, **metadata: str) -> RunnableConfig:
-    """The config of a thread. The metadata is for traces, and holds only what we wrote ourselves."""
-    return {"configurable": {"thread_id": thread_id}, "metadata": metadata}
+def thread_config(thread_id: str, values: Mapping[str, Any] = _NONE, **metadata: str) -> RunnableConfig:
+    """The config of a thread.
+
+    Shape: values are what else its code finds in `configurable`. The metadata is for traces, and holds only what we
+           wrote ourselves.
+    """
+    return {"configurable": {**values, "thread_id": thread_id}, "metadata": metadata}
 
 
 def _breakpoint(stops: list[str], snapshot: StateSnapshot) -> Question:

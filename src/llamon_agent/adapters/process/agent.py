@@ -20,10 +20,12 @@ from llamon_agent.adapters.process.commandline import PROMPT, CommandLine, check
 from llamon_agent.adapters.process.output import Ending, JsonLinesOutput, StderrLog, TextOutput
 from llamon_agent.adapters.process.running_command import RunningCommand
 from llamon_agent.adapters.prompts import SeenContexts, decide_seed, text_prompt
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import AgentEvent, Complete, Error, Interrupt, Started
 from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Message, Role, sound, texts
+from llamon_agent.domain.plain import json_of
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import NewId
 
@@ -37,7 +39,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What is run, and within which limits.
 
     Shape: the command sees the variables of environment and the ids of the run, and no others; folder None is the
-           edge's own.
+           edge's own; caller are variables that hold something of the caller, see `of_caller`.
     Units: kill_after_s is how many seconds it has to end after SIGTERM; max_output_bytes counts its stdout.
     """
 
@@ -45,6 +47,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     folder: Path | None = None
     output: Literal["text", "jsonl"] = "text"
+    caller: Mapping[str, str] = {}
     max_output_bytes: int = 10 << 20
     kill_after_s: float = 1.5
 
@@ -103,6 +106,7 @@ class ProcessAgent:
         ids = {"context_id": turn.context_id, "session_id": turn.session_id, "task_id": turn.task_id}
         values = {**ids, "thread_id": turn.thread_id, PROMPT: prompt}
         environment = {ENVIRONMENT_PREFIX + name.upper(): sound(value) for name, value in ids.items()}
+        environment |= of_caller(turn.caller, self._command.caller)
         try:
             return RunningCommand(
                 [line.program, *line.arguments(values)],
@@ -117,6 +121,31 @@ class ProcessAgent:
             raise AgentError("The agent's command could not be started.") from exc
         except ValueError as exc:
             raise AgentError("The message holds a character that this agent's command cannot be given.") from exc
+
+
+def of_caller(caller: Caller, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables that hold something of a caller.
+
+    Shape: wanted is variable -> `principal`, `tenant`, `scopes` (with spaces between them), `claim:NAME` or
+           `header:NAME`; a claim that is no text is JSON. What the caller does not have, and what no variable can hold
+           (U+0000), is left out.
+    """
+    found = {name: _field(caller, *field.split(":", 1)) for name, field in wanted.items()}
+    return {name: sound(value) for name, value in found.items() if value is not None and "\0" not in value}
+
+
+def _field(caller: Caller, kind: str, name: str = "") -> str | None:
+    match kind:
+        case "header":
+            return caller.headers.get(name)
+        case "claim":
+            claim = caller.claims.get(name)
+            return claim if claim is None or isinstance(claim, str) else msgspec.json.encode(json_of(claim)).decode()
+        case "scopes":
+            return " ".join(caller.scopes) or None
+        case "tenant":
+            return caller.tenant
+    return caller.principal
 
 
 def prompt_of(turn: Turn, history: Sequence[Message]) -> str:
@@ -161,12 +190,13 @@ def load_process(
     environment: Sequence[str],
     max_output_bytes: int,
     kill_after_s: float,
+    caller: Mapping[str, str],
     environ: Mapping[str, str],
 ) -> ProcessAgent:
     """Make an agent of a command line.
 
-    Shape:  environment names the variables of environ that the command may see. A program that is named by a path is
-            looked for in the edge's folder, any other one in environ's PATH.
+    Shape:  environment names the variables of environ that the command may see; for caller see `of_caller`. A program
+            that is named by a path is looked for in the edge's folder, any other one in environ's PATH.
     Raises: ConfigError, naming the command and the remedy.
     """
     line = read_command_line(target)
@@ -183,6 +213,7 @@ def load_process(
         environment={name: environ[name] for name in environment if name in environ},
         folder=folder,
         output=output,
+        caller=caller,
         max_output_bytes=max_output_bytes,
         kill_after_s=kill_after_s,
     )

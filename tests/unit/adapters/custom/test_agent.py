@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from llamon_agent.adapters.custom.agent import CustomAgent
+from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import (
     ArtifactMade,
@@ -179,6 +180,7 @@ async def test_a_function_gets_what_it_names() -> None:
         Data(
             data={
                 "answer": "None",
+                "caller": str(Caller()),
                 "context_id": "c",
                 "thread_id": "c",
                 "session_id": "s",

@@ -16,7 +16,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from llamon_agent.domain.caller import Caller
+from llamon_agent.domain.caller import Caller, Private
 from llamon_agent.domain.errors import BadRequest, Unauthenticated
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.cards.card import public_base
@@ -118,12 +118,13 @@ def _digest(token: bytes) -> bytes:
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
     """What a request must pass before an agent's HTTP routes.
 
-    Shape: public_url and trusted are as in `site.CardSite`.
+    Shape: public_url and trusted are as in `site.CardSite`; caller_headers are those that agents get, in lower case.
     """
 
     auth: Auth
     public_url: str | None = None
     trusted: bool = False
+    caller_headers: tuple[bytes, ...] = ()
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
 
@@ -131,13 +132,18 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
         """The caller, and what the headers and the query say. Raises: Unauthenticated, PermissionDenied."""
         key = headers.get(b"idempotency-key")
         return RequestHead(
-            caller=await self.auth.authenticate(scope, headers),
+            caller=self._with_headers(await self.auth.authenticate(scope, headers), headers),
             version=version_of(scope, headers),
             last_event_id=headers.get(b"last-event-id", b"").decode("latin-1") or None,
             idempotency_key=None if key is None else key.decode("latin-1"),
             extensions=_extensions(headers),
             base_url=lambda: self._base_url(scope, headers),
         )
+
+    def _with_headers(self, caller: Caller, headers: Headers) -> Caller:
+        """The caller, with the headers that agents get."""
+        sent = {name.decode(): headers[name].decode("latin-1") for name in self.caller_headers if name in headers}
+        return msgspec.structs.replace(caller, headers=Private(sent)) if sent else caller
 
     async def read_body(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body.
