@@ -91,7 +91,7 @@ async def test_a_task_looks_the_same_over_every_transport_wherever_it_began(scen
     ],
 )
 async def test_a_stream_tells_the_same_events(scenario: str) -> None:
-    async with wires() as all_of_them:
+    async with wires({"artifacts": "append"}) as all_of_them:
         told = {
             name: bare(await outcome(wire.send_message_streaming(sending(scenario))))
             for name, wire in all_of_them.items()

@@ -153,7 +153,7 @@ async def test_delta_events_accumulate_in_one_text_artifact(tmp_path: Path) -> N
     updates = [event for event in events if event["kind"] == "artifact-update"]
     assert {update["artifact"]["artifactId"] for update in updates} == {task["artifacts"][0]["artifactId"]}
     assert [update["append"] for update in updates] == [False, True, True]
-    assert [update["lastChunk"] for update in updates] == [False, False, True]
+    assert [update["lastChunk"] for update in updates] == [False, False, False]
     assert "".join(update["artifact"]["parts"][0]["text"] for update in updates) == "Hello there"
 
 

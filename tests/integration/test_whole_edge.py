@@ -129,7 +129,7 @@ async def test_chunks_are_one_artifact_and_its_snapshot_one_text(dialect: str) -
         task = await it.ask("tasks/get", {"id": await it.only_task()})
     assert len({chunk["artifact"]["artifactId"] for chunk in chunks}) == 1
     assert [chunk.get("append", False) for chunk in chunks] == [False, True, True, True]
-    assert [chunk.get("lastChunk", False) for chunk in chunks] == [False, False, False, True]
+    assert [chunk.get("lastChunk", False) for chunk in chunks] == [False] * 4
     assert [chunk["artifact"]["parts"][0]["text"] for chunk in chunks] == ["Hel", "lo", " wor", "ld"]
     assert [[part["text"] for part in artifact["parts"]] for artifact in task["artifacts"]] == [["Hello world"]]
 

@@ -147,10 +147,15 @@ RunEvent = AgentEvent | Outcome
 
 
 class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True):
-    """The task's status changed."""
+    """The task's status changed.
+
+    Shape: closes are artifacts that grew until the run ended, as they are now. All their parts were sent, and no piece
+           was known to be the last one, so this update closes them. For readers that take whole artifacts only.
+    """
 
     seq: int
     status: TaskStatus
+    closes: tuple[Artifact, ...] = ()
 
 
 WITHDRAWN = "withdrawn"
@@ -173,6 +178,13 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
     whole: Artifact | None = None
     withdrawn: bool = False
+
+    @classmethod
+    def of_whole(cls, artifact: Artifact, seq: int, *, last: bool) -> "ArtifactUpdate":
+        """Replaces what was sent of an artifact by all of it."""
+        return cls(
+            seq=seq, artifact_id=artifact.artifact_id, parts=artifact.parts, append=False, last=last, whole=artifact
+        )
 
     @classmethod
     def withdrawal(cls, artifact_id: str, seq: int) -> "ArtifactUpdate":

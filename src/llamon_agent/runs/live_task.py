@@ -3,17 +3,14 @@
 `task` is what the store has, plus what needs no record (progress, whole artifacts, the outcome of seeding). The answer
 is kept apart and joins the task in a snapshot. Everything here is synchronous, so no event is applied in part.
 
-logger = logging.getLogger(__name__)
-
-
-The answer is sent as append chunks of one artifact, with `lastChunk` on the last. Only the end of the run shows which
-piece is the last. So one piece is held back, and sent as soon as another follows, the run ends, or a moment passes. The
+The answer is sent as append chunks of one artifact, each as soon as the agent has given it. Only the end of the run
+shows which one was the last, so most answers have no `lastChunk`: the status that ends the run closes the artifact. The
 pieces that were sent, joined as `append` says, are always `sent`, and at the end they are the text.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -53,79 +50,56 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class AnswerBuffer:
-    """The growing text of one artifact. Plain state, no clock: its owner decides when to flush."""
+    """The growing text of one artifact. Plain state."""
 
-    __slots__ = ("_append", "_held", "_sent", "artifact_id")
+    __slots__ = ("_append", "_sent", "artifact_id")
 
     def __init__(self, artifact_id: str, sent: str = "") -> None:
         self.artifact_id = artifact_id
         self._sent = [sent] if sent else []
         self._append = bool(sent)  # whether the next piece is added to what was sent
-        self._held: str | None = None
 
     @property
     def sent(self) -> str:
-        """The text that the readers have, without what is held back."""
+        """The text that the readers have."""
         if len(self._sent) > 1:
             self._sent = ["".join(self._sent)]
         return self._sent[0] if self._sent else ""
 
     @property
     def text(self) -> str:
-        """The whole text since the last restart, with what is held back."""
-        return (self.sent if self._append else "") + (self._held or "")
-
-    @property
-    def holds(self) -> bool:
-        return self._held is not None
+        """The whole text since the last restart."""
+        return self.sent if self._append else ""
 
     def add(self, text: str, *, restart: bool = False) -> Piece | None:
-        """Take the next piece of text; the piece before it, which is to be sent now."""
+        """Take the next piece of text; what is to be sent of it now.
+
+        A restart without text sends nothing: the next text replaces what was sent, or the end of the run withdraws it.
+        A restart with the text that was sent, or with more, goes on from it.
+        """
         if restart:
-            self._held = None
-            self._append = False
+            self._append = bool(text and self._sent) and text.startswith(self.sent)
+            text = text[len(self.sent) :] if self._append else text
         if not text:
             return None
-        piece = self.flush()
-        self._held = text
-        return piece
-
-    def flush(self) -> Piece | None:
-        """Hold nothing back: the piece that is to be sent now."""
-        if self._held is None:
-            return None
-        piece = Piece(self._held, self._append, last=False)
+        piece = Piece(text, self._append, last=False)
         if not self._append:
             self._sent.clear()
-        self._sent.append(self._held)
-        self._append, self._held = True, None
+        self._sent.append(text)
+        self._append = True
         return piece
 
     def closing(self, final: str | None = None) -> Piece | None:
-        """The last piece, after which what was sent is `final` (None: the text); None if there is no text.
+        """The last piece, after which what was sent is `final` (None: the text); None if that was sent already.
 
         It changes nothing: the piece is sent only when the end of the run is recorded.
         """
-        so_far = self.text
-        text = so_far if final is None else final
-        if not text and not self._sent:
+        text = self.text if final is None else final
+        if text == self.sent:
             return None
-        if text.startswith(so_far):
-            return Piece((self._held or "") + text[len(so_far) :], self._append, last=True)
+        if self._sent and text.startswith(self.sent):
+            return Piece(text[len(self.sent) :], append=True, last=True)
         return Piece(text, append=False, last=True)
-
-
-_FLUSH_AFTER_S = 0.05
-"""How long a piece of text is held back at most; no reader notices it."""
-
-
-CallLater = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
-"""Calls a function after so many seconds, unless it is cancelled before."""
-
-
-def on_loop(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-    """The timer of the running event loop."""
-    return asyncio.get_running_loop().call_later(delay_s, callback)
 
 
 class LiveTask:
@@ -134,9 +108,7 @@ class LiveTask:
     Shape: saved_seq is the seq of the task in the store, 0 as long as it is not there.
     """
 
-    def __init__(
-        self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId, call_later: CallLater = on_loop
-    ) -> None:
+    def __init__(self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId) -> None:
         self.task = task
         self.saved_seq = task.seq
         self.lost: BackendError | None = None
@@ -147,8 +119,6 @@ class LiveTask:
         self._restarts = False  # whether the next text replaces what an earlier attempt has sent
         self._open: set[str] = set()  # the ids of the artifacts, without the answer, that may grow
         self._withdrawn: set[str] = set()  # the ids of answers that readers may have, though the task does not
-        self._flush: asyncio.TimerHandle | None = None
-        self._call_later = call_later
         self._clock = clock
         self._new_id = new_id
 
@@ -189,10 +159,7 @@ class LiveTask:
         if type(event) is Delta:
             self._publish(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
             self._restarts = self._restarts and not event.text
-            if self._answer.holds and self._flush is None:
-                self._flush = self._call_later(_FLUSH_AFTER_S, self._flush_now)
             return
-        self._flush_now()
         match event:
             case Progress(text=text):
                 self._note(text)
@@ -204,23 +171,20 @@ class LiveTask:
             case _:
                 pass
 
-    def end_updates(self, outcome: Outcome) -> tuple[Task, list[Update]]:
-        """The task with its whole answer, and the updates that are still to be published. See `mark_recorded`.
+    def end_updates(self, outcome: Outcome) -> tuple[Task, list[Update], tuple[Artifact, ...]]:
+        """The task with its whole answer, the updates that are still to be published, and what the status closes.
 
-        Shape: the answer first, then each artifact that was left open; they are marked as incomplete if the run did not
-               come to its end.
+        Shape: see `mark_recorded` and `StatusUpdate.closes`. The answer, and artifacts that were left open, are marked
+               as incomplete if the run did not come to its end.
         """
-        self._cancel_flush()
         marks = None if isinstance(outcome, Complete | Interrupt | Reply) else INCOMPLETE
-        artifacts, updates = self.task.artifacts, list[Update]()
-        if (update := self._answered(outcome, marks)) is not None:
-            artifacts = artifacts if update.whole is None or update.withdrawn else self._with_answer(update.whole)
-            updates.append(update)
+        answer, update = self._answered(outcome, marks)
+        artifacts = self.task.artifacts if answer is None else self._with_answer(answer)
         closed = {each.artifact_id: _marked(each, marks) for each in artifacts if each.artifact_id in self._open}
-        first = self.event_log.seq + len(updates) + 1
-        updates += [_whole_update(each, seq, last=True) for seq, each in enumerate(closed.values(), first)]
         artifacts = tuple([closed.get(each.artifact_id, each) for each in artifacts])
-        return msgspec.structs.replace(self.task, artifacts=artifacts), updates
+        closes = (() if answer is None or update is not None else (answer,)) + tuple(closed.values())
+        task = msgspec.structs.replace(self.task, artifacts=artifacts)
+        return task, [] if update is None else [update], closes
 
     def drop_unsendable(self) -> None:
         """Leave out the artifacts that no store can carry."""
@@ -250,23 +214,26 @@ class LiveTask:
         gone = sorted(self._withdrawn - _ids(now))
         updates: list[Update] = [
             *[ArtifactUpdate.withdrawal(artifact_id, now.seq) for artifact_id in gone],
-            *[_whole_update(artifact, now.seq, last=artifact.artifact_id not in growing) for artifact in now.artifacts],
+            *[
+                ArtifactUpdate.of_whole(artifact, now.seq, last=artifact.artifact_id not in growing)
+                for artifact in now.artifacts
+            ],
         ]
         return [*updates, StatusUpdate(seq=now.seq, status=now.status)]
 
-    def _answered(self, outcome: Outcome, marks: Metadata | None) -> ArtifactUpdate | None:
-        """The last update of the answer, with all of it; None if nothing of it was sent and nothing is left to send."""
+    def _answered(self, outcome: Outcome, marks: Metadata | None) -> tuple[Artifact | None, ArtifactUpdate | None]:
+        """The answer, None if there is none, and the update with what readers do not have of it yet."""
+        seq = self.event_log.seq + 1
         if isinstance(outcome, Reply):
-            whole = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
-            return _whole_update(whole, self.event_log.seq + 1, last=True)
+            answer = Artifact(artifact_id=self._answer.artifact_id, parts=outcome.parts, metadata=outcome.metadata)
+            return answer, ArtifactUpdate.of_whole(answer, seq, last=True)
         final = outcome.text if isinstance(outcome, Complete) else None
         final = self._answer.text if final is None else sound(final)
         piece = self._answer.closing(final)
-        if piece is None:
-            return None
         if not final:
-            return ArtifactUpdate.withdrawal(self._answer.artifact_id, self.event_log.seq + 1)
-        return self._update(piece, self._artifact(final, metadata=marks))
+            return None, None if piece is None else ArtifactUpdate.withdrawal(self._answer.artifact_id, seq)
+        answer = self._artifact(final, metadata=marks)
+        return answer, None if piece is None else self._update(piece, answer)
 
     def _with_answer(self, answer: Artifact) -> tuple[Artifact, ...]:
         """The artifacts in the order in which they were first sent."""
@@ -276,15 +243,6 @@ class LiveTask:
 
     def _artifact(self, text: str, *, metadata: Metadata | None = None) -> Artifact:
         return Artifact(artifact_id=self._answer.artifact_id, parts=(Text.of(text),), metadata=metadata)
-
-    def _flush_now(self) -> None:
-        self._cancel_flush()
-        self._publish(self._answer.flush())
-
-    def _cancel_flush(self) -> None:
-        if self._flush is not None:
-            self._flush.cancel()
-            self._flush = None
 
     def _publish(self, piece: Piece | None) -> None:
         if piece is not None:
@@ -315,7 +273,7 @@ class LiveTask:
         grows = made.append and artifact_id in kept
         whole = kept[artifact_id] = extended(kept[artifact_id], artifact.parts) if grows else artifact
         self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))
-        update = _whole_update(whole, self.event_log.seq + 1, last=made.last)
+        update = ArtifactUpdate.of_whole(whole, self.event_log.seq + 1, last=made.last)
         if grows and artifact_id in self._open:
             update = msgspec.structs.replace(
                 update, parts=artifact.parts, append=True, whole=whole if made.last else None
@@ -345,10 +303,3 @@ def _unmarked(artifact: Artifact) -> Artifact:
 
 def _marked(artifact: Artifact, marks: Metadata | None) -> Artifact:
     return msgspec.structs.replace(artifact, metadata={**(artifact.metadata or {}), **marks}) if marks else artifact
-
-
-def _whole_update(artifact: Artifact, seq: int, *, last: bool) -> ArtifactUpdate:
-    """An update that replaces what was sent of an artifact by all of it."""
-    return ArtifactUpdate(
-        seq=seq, artifact_id=artifact.artifact_id, parts=artifact.parts, append=False, last=last, whole=artifact
-    )

@@ -86,11 +86,11 @@ class TaskRecorder:
         async with live.writing:
             if execution.run.has_ended:
                 return
-            task, updates = live.end_updates(outcome)
+            task, updates, closes = live.end_updates(outcome)
             before = msgspec.structs.replace(task, seq=live.event_log.seq + len(updates))
             after = ended(before, outcome, self._clock(), self._new_id)
             await self._store.save(after, expect=live.saved_seq)
-            live.mark_recorded(after, [*updates, StatusUpdate(seq=after.seq, status=after.status)])
+            live.mark_recorded(after, [*updates, StatusUpdate(seq=after.seq, status=after.status, closes=closes)])
             execution.end(after)
 
     async def taken_over(self, task: Task, attempt: int) -> Task:

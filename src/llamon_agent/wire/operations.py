@@ -180,6 +180,8 @@ class Dialect(Protocol):
     version: str
     notification_type: str
     """The media type of a webhook's body."""
+    readers_replace: bool
+    """Whether readers of this wire are known to put each piece of an artifact in the place of those before it."""
     methods: Mapping[str, Callable[[bytes], Operation]]
     """Raises: BadParams with a text that names the field."""
 

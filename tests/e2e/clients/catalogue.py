@@ -78,6 +78,11 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     def is_old(self) -> bool:
         return self.version != "1.0"
 
+    @property
+    def speaks_proto_of_03(self) -> bool:
+        """Whether it uses 0.3's protobuf, whose readers get each answer whole at its end."""
+        return self.version == "0.3" and self.binding in ("HTTP+JSON", "GRPC")
+
     def named(self, fault: Fault) -> str:
         """What stands in the error that this client shows for a fault, as a regular expression."""
         return {

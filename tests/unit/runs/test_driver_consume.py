@@ -86,5 +86,5 @@ async def test_what_an_agent_raises_is_passed_on() -> None:
 async def test_the_answer_so_far_is_recorded_when_it_is_time() -> None:
     execution = execution_of(task_of())
     await consumed([Delta(text="a"), Delta(text="b"), Complete()], execution, snapshot_every_s=0)
-    assert execution.live.saved_seq == 2
-    assert answer_text(execution.live.snapshot().artifacts) == "a"
+    assert execution.live.saved_seq == 3
+    assert answer_text(execution.live.snapshot().artifacts) == "ab"

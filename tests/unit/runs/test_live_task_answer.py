@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,53 +14,51 @@ def told(pieces: list[Piece | None]) -> str:
     return text
 
 
-def test_the_last_piece_carries_the_last_text() -> None:
+def test_every_piece_is_given_back_at_once() -> None:
     answer = AnswerBuffer("a")
-    pieces = [answer.add("Hel"), answer.add("lo"), answer.add(" wor"), answer.add("ld"), answer.closing()]
-    assert pieces == [
-        None,
-        Piece("Hel", append=False, last=False),
-        Piece("lo", append=True, last=False),
-        Piece(" wor", append=True, last=False),
-        Piece("ld", append=True, last=True),
-    ]
+    pieces = [answer.add("Hel"), answer.add("lo"), answer.add(""), answer.closing()]
+    assert pieces == [Piece("Hel", append=False, last=False), Piece("lo", append=True, last=False), None, None]
 
 
-def test_a_flushed_answer_is_closed_by_an_empty_piece() -> None:
-    answer = AnswerBuffer("a")
-    answer.add("thinking")
-    assert answer.flush() == Piece("thinking", append=False, last=False)
-    assert not answer.holds
-    assert answer.flush() is None
-    assert answer.closing() == Piece("", append=True, last=True)
-
-
-def test_a_final_text_that_goes_on_is_told_as_its_rest() -> None:
+def test_a_final_text_that_goes_on_is_sent_as_its_rest() -> None:
     answer = AnswerBuffer("a")
     answer.add("Hello")
-    assert answer.closing("Hello world") == Piece("Hello world", append=False, last=True)
-    assert (answer.text, answer.sent) == ("Hello", "")
+    assert answer.closing("Hello world") == Piece(" world", append=True, last=True)
+    assert (answer.text, answer.sent) == ("Hello", "Hello")
 
 
-def test_a_final_text_that_differs_replaces_what_was_told() -> None:
+def test_a_final_text_that_was_never_sent_is_one_whole_piece() -> None:
+    assert AnswerBuffer("a").closing("Hello") == Piece("Hello", append=False, last=True)
+
+
+def test_a_final_text_that_differs_replaces_what_was_sent() -> None:
     answer = AnswerBuffer("a")
-    pieces = [answer.add("route: billing"), answer.flush(), answer.closing("Your bill is paid.")]
-    assert pieces[-1] == Piece("Your bill is paid.", append=False, last=True)
-    assert told(pieces) == "Your bill is paid."
+    answer.add("route: billing")
+    assert answer.closing("Your bill is paid.") == Piece("Your bill is paid.", append=False, last=True)
 
 
 def test_a_restart_drops_what_came_before() -> None:
     answer = AnswerBuffer("a")
-    pieces = [answer.add("Let me see."), answer.flush(), answer.add("It is ", restart=True), answer.add("5.")]
-    pieces.append(answer.closing())
+    pieces = [answer.add("Let me see."), answer.add("It is ", restart=True), answer.add("5.")]
     assert told(pieces) == "It is 5." == answer.text
 
 
-def test_a_restart_that_is_never_followed_leaves_nothing_held() -> None:
+@pytest.mark.parametrize(("text", "rest"), [("Hello", None), ("Hello!", Piece("!", append=True, last=False))])
+def test_a_restart_with_what_was_sent_goes_on_from_it(text: str, rest: Piece | None) -> None:
+    answer = AnswerBuffer("a")
+    answer.add("Hello")
+    answer.add("", restart=True)
+    assert answer.add(text, restart=True) == rest
+    assert answer.text == answer.sent == text
+
+
+def test_a_restart_without_text_sends_nothing_until_the_end() -> None:
     answer = AnswerBuffer("a")
     answer.add("draft")
     assert answer.add("", restart=True) is None
-    assert answer.closing() is None
+    assert (answer.text, answer.sent) == ("", "draft")
+    assert answer.closing() == Piece("", append=False, last=True)
+    assert answer.closing("draft") is None
 
 
 def test_no_text_is_no_artifact() -> None:
@@ -69,25 +68,21 @@ def test_no_text_is_no_artifact() -> None:
     assert AnswerBuffer("b").closing() is None
 
 
-def test_an_answer_whose_final_text_is_empty_takes_back_what_was_told() -> None:
-    answer = AnswerBuffer("a")
-    pieces = [answer.add("draft"), answer.flush(), answer.closing("")]
-    assert told(pieces) == ""
-    assert pieces[-1] is not None
-    assert pieces[-1].last
+steps = st.lists(st.tuples(st.text("ab", max_size=3), st.booleans()))
 
 
-steps = st.lists(st.one_of(st.tuples(st.text(max_size=4), st.booleans()), st.none()))
-
-
-@given(steps, st.one_of(st.none(), st.text(max_size=9)))
-def test_what_was_told_is_the_text_and_closes_once(script: list[tuple[str, bool] | None], final: str | None) -> None:
-    answer = AnswerBuffer("a")
+@given(steps, st.one_of(st.none(), st.text("ab", max_size=9)))
+def test_the_pieces_joined_are_always_what_was_sent_and_none_but_a_withdrawal_is_empty(
+    script: list[tuple[str, bool]], final: str | None
+) -> None:
+    answer, text = AnswerBuffer("a"), ""
     pieces: list[Piece | None] = []
-    for step in script:
-        pieces.append(answer.flush() if step is None else answer.add(step[0], restart=step[1]))
-        assert told(pieces) == answer.sent
+    for piece, restart in script:
+        pieces.append(answer.add(piece, restart=restart))
+        text = piece if restart else text + piece
+        assert (answer.text, told(pieces)) == (text, answer.sent)
     last = answer.closing(final)
-    assert told([*pieces, last]) == (answer.text if final is None else final)
+    assert told([*pieces, last]) == (text if final is None else final)
     assert answer.closing(final) == last
-    assert [piece.last for piece in [*pieces, last] if piece is not None].count(True) == (0 if last is None else 1)
+    assert all(piece.text for piece in pieces if piece is not None)
+    assert last is None or last.text or not last.append

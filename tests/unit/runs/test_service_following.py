@@ -109,7 +109,7 @@ async def test_a_reader_that_fell_behind_loses_detail_and_no_text() -> None:
     assert answer_text(rebuilt(events).artifacts) == "".join(words)
 
 
-async def test_text_that_nothing_follows_is_told_after_a_moment() -> None:
+async def test_text_is_sent_at_once_and_the_status_closes_it() -> None:
     gate = Gate()
     async with serving(ScriptedAgent([Delta(text="wait"), gate, Complete()])) as service:
         run = await service.submit_run(request())
@@ -119,10 +119,9 @@ async def test_text_that_nothing_follows_is_told_after_a_moment() -> None:
         assert isinstance(chunk, ArtifactUpdate)
         assert (chunk.parts, chunk.last) == ((Text.of("wait"),), False)
         gate.open()
-        [closing, status] = await anext(stream)
-        assert isinstance(closing, ArtifactUpdate)
-        assert (closing.parts, closing.append, closing.last) == ((Text.of(""),), True, True)
+        [status] = await anext(stream)
         assert isinstance(status, StatusUpdate)
+        assert [each.parts for each in status.closes] == [(Text.of("wait"),)]
 
 
 async def test_a_paused_task_that_nobody_follows_is_forgotten() -> None:
@@ -156,7 +155,7 @@ async def test_a_reader_that_joins_while_the_end_is_recorded_hears_no_text_twice
         run = await service.submit_run(request())
         await store.saving.reached()
         joined = await service.subscribe("default", "demo", run.task.id, after_seq=None, ended_ok=False)
-        assert answer_text((await service.get("default", "demo", run.task.id)).artifacts) == "Hel"
+        assert answer_text((await service.get("default", "demo", run.task.id)).artifacts) == "Hello"
         store.saving.open()
         events = await heard(joined)
     assert answer_text(rebuilt(events).artifacts) == "Hello"

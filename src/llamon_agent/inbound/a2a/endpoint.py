@@ -277,7 +277,7 @@ class Endpoint:
             return OneEventStream(SentEvent(None, dialect.write_message(run.reply)), extensions)
         options = StreamOptions(
             dialect=dialect,
-            artifacts=decide_mode(self._policy.artifacts, [operation.message]),
+            artifacts=decide_mode(self._policy.artifacts, dialect, [operation.message]),
             history_length=operation.history_length,
         )
         return Stream(run.follow(), options, extensions)
@@ -294,7 +294,7 @@ class Endpoint:
             after_seq=_read_seq(head.last_event_id),
             ended_ok=operation.ended_ok,
         )
-        mode = decide_mode(self._policy.artifacts, subscription.task.history)
+        mode = decide_mode(self._policy.artifacts, dialect, subscription.task.history)
         return Stream(subscription, StreamOptions(dialect=dialect, artifacts=mode), extensions)
 
     async def _list(self, operation: ListTasks, dialect: Dialect, owner: str) -> bytes:

@@ -236,6 +236,7 @@ class Dialect03:
 
     version = VERSION
     notification_type = "application/json"
+    readers_replace = False
     methods: Mapping[str, Callable[[bytes], Operation]] = {
         "message/send": read_send,
         "message/stream": read_stream,

@@ -212,6 +212,7 @@ class Dialect03Proto:
 
     version = VERSION
     notification_type = V03.notification_type
+    readers_replace = True  # the JavaScript SDKs drop `append` (FromProto.taskArtifactUpdateEvent)
     methods: Mapping[str, Callable[[bytes], Operation]] = {
         "SendMessage": read_send,
         "SendStreamingMessage": read_stream,

@@ -231,6 +231,7 @@ class Dialect10:
 
     version = VERSION
     notification_type = "application/a2a+json"
+    readers_replace = False
     methods: Mapping[str, Callable[[bytes], Operation]] = {
         "SendMessage": read_send,
         "SendStreamingMessage": read_stream,

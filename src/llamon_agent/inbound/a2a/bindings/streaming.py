@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
-from llamon_agent.domain.events import ArtifactUpdate, Snapshot, Update
+from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.message import Message, Part
 from llamon_agent.domain.task import trim_history
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
@@ -38,8 +38,9 @@ class Artifacts(StrEnum):
     Google ADK keeps only the last artifact event that is not partial; a host without any use for deltas wants none.
     Snapshots are the same in every mode: each artifact whole.
 
-    Shape: append: chunks, the last one marked. whole_last: chunks, and the whole artifact as the last one. single:
-           only the whole artifact. auto: whole-last for hosts that are known to need it, append for all others.
+    Shape: append: chunks, the last one marked where it is known as such. whole_last: chunks, and the whole artifact as
+           the last one. single: only the whole artifact. auto: whole-last for hosts that are known to need it, append
+           for all others.
     """
 
     APPEND = "append"
@@ -48,10 +49,12 @@ class Artifacts(StrEnum):
     AUTO = "auto"
 
 
-def decide_mode(mode: Artifacts, messages: Iterable[Message]) -> Artifacts:
-    """The mode of one stream, `auto` resolved by what its host has sent."""
+def decide_mode(mode: Artifacts, dialect: Dialect, messages: Iterable[Message]) -> Artifacts:
+    """The mode of one stream, `auto` resolved by its dialect and by what its host has sent."""
     if mode is not Artifacts.AUTO:
         return mode
+    if dialect.readers_replace:
+        return Artifacts.WHOLE_LAST
     is_adk = any(_is_from_adk(part) for message in messages for part in message.parts)
     return Artifacts.WHOLE_LAST if is_adk else Artifacts.APPEND
 
@@ -69,6 +72,13 @@ def present(update: ArtifactUpdate, mode: Artifacts, seen: Container[str] = ()) 
     if update.last and update.whole is not None:
         return msgspec.structs.replace(update, parts=update.whole.parts, append=False)
     return None if mode is Artifacts.SINGLE else update
+
+
+def with_closed(event: Snapshot | Update, mode: Artifacts) -> tuple[Snapshot | Update, ...]:
+    """The event, after the artifacts that it closes where this stream sends these whole; they share its seq."""
+    if mode is Artifacts.APPEND or not isinstance(event, StatusUpdate):
+        return (event,)
+    return (*[ArtifactUpdate.of_whole(each, event.seq, last=True) for each in event.closes], event)
 
 
 def _is_from_adk(part: Part) -> bool:
@@ -139,6 +149,7 @@ class Stream:
         comes back has seen all there is of it.
         """
         events: list[SentEvent] = []
+        batch = [each for event in batch for each in with_closed(event, self._options.artifacts)]
         for event, after in zip(batch, [*batch[1:], None], strict=True):
             body = self._write(event)
             if body is not None:

@@ -20,7 +20,7 @@ import msgspec
 from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
 from llamon_agent.domain.task import Artifact, Task, TaskPushConfig
-from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, present
+from llamon_agent.inbound.a2a.bindings.streaming import Artifacts, present, with_closed
 from llamon_agent.inbound.a2a.push.sender import Accepted, Declined, PostResult, TryLater
 from llamon_agent.inbound.a2a.push.webhook_url import read_webhook_url
 from llamon_agent.runs.ports.store import PushStore
@@ -44,7 +44,8 @@ class PushEvent(msgspec.Struct, frozen=True):
 
 def push_events(batch: Sequence[Event], sent_seq: int) -> list[PushEvent]:
     """What to post of the events at hand to a webhook that has everything up to `sent_seq`."""
-    shown = [event for event in map(_shown, batch) if event is not None and event.seq > sent_seq]
+    whole = [each for event in batch for each in with_closed(event, Artifacts.SINGLE)]
+    shown = [event for event in map(_shown, whole) if event is not None and event.seq > sent_seq]
     later = {event.seq: event for event in shown}  # the last one of each seq
     return [PushEvent(event, event.seq - (later[event.seq] is not event)) for event in shown]
 
@@ -188,9 +189,13 @@ class Delivery:
         return self._dialect.write_notification(Snapshot(task=now), task=now) or b""
 
     async def _task_at(self, event: Event) -> Task:
-        """The task as it was when the event had happened: whole where nothing has happened to it since."""
+        """The task as it was when the event had happened: whole where nothing has happened to it since.
+
+        An artifact is never the last event of a task that has paused or ended: the status of the same seq follows.
+        """
         now = event.task if isinstance(event, Snapshot) else await self._now()
-        return now if now.seq == event.seq else task_after(self._task or now, event)
+        status_follows = now.is_settled and isinstance(event, ArtifactUpdate)
+        return now if now.seq == event.seq and not status_follows else task_after(self._task or now, event)
 
     async def _now(self) -> Task:
         return await self._runs.get(self._push.owner, self._push.agent, self._push.task_id)

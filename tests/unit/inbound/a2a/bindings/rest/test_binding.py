@@ -221,10 +221,15 @@ async def test_0_3_answers_the_protos_json_in_it() -> None:
     assert read == task
     assert [next(iter(event)) for event in events(streamed)] == [
         "task",
-        "artifactUpdate",
-        "artifactUpdate",
+        *["artifactUpdate"] * 3,
         "statusUpdate",
     ]
+    last = events(streamed)[-2]["artifactUpdate"]
+    assert (last["artifact"]["parts"], last.get("append", False), last["lastChunk"]) == (
+        [{"text": "Hello"}],
+        False,
+        True,
+    )
     assert events(streamed)[-1]["statusUpdate"]["final"] is True
 
 
