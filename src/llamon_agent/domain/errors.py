@@ -153,6 +153,10 @@ class AgentError(LlamonError):
     public = "The agent failed."
 
 
+class AnswerIncomplete(AgentError):
+    """The answer ended before it was whole. What there is of it stays, marked as incomplete."""
+
+
 class BackendError(LlamonError):
     """A store or a link is away; trying again may help."""
 

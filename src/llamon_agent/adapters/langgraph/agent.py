@@ -41,11 +41,12 @@ from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, t
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
 from llamon_agent.adapters.langgraph.versions import is_invalid_resume
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
-from llamon_agent.domain.errors import AgentError, BackendError
+from llamon_agent.domain.errors import AgentError, AnswerIncomplete, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Data, Message, Role, Text
 from llamon_agent.domain.task import Artifact
+from llamon_agent.runs.live_task import AnswerBuffer
 from llamon_agent.runs.ports.agent import Turn
 
 _NOT_THAT = "That answer was not taken: the agent does not accept its form."
@@ -159,18 +160,19 @@ class LangGraphAgent:
                 between; an answer that was not streamed, or streamed differently, comes whole at the end.
         Raises: AgentError, also if the graph asks for input.
         """
-        said = ""
+        answer, piece, begun = AnswerBuffer(""), None, False
         async with aclosing(self._prompted(prompt, thread_id, prefill_messages)) as events:
             async for event in events:
                 match event:
                     case Delta(text=text, restart=restart):
-                        if text:
-                            yield f"\n\n{text}" if restart and said else text
-                        said = text if restart else said + text
-                    case Complete(text=str() as whole) if whole and whole != said:
-                        yield f"\n\n{whole}" if said else whole
+                        piece = answer.add(text, restart=restart)
+                    case Complete(text=whole):
+                        piece = answer.closing(whole)
                     case Interrupt():
                         raise AgentError(_ASKS)
+                if piece is not None and piece.text:
+                    yield f"\n\n{piece.text}" if begun and not piece.append else piece.text
+                    piece, begun = None, True
 
     async def invoke_with_hitl(
         self,
@@ -293,6 +295,9 @@ class LangGraphAgent:
         except BackendError:  # the storage is away; the next run of the thread repairs it
             raise
         except Exception as exc:  # the graph's own code, which may raise anything
+            if isinstance(exc, AnswerIncomplete):
+                for kept in translator.broken_off():
+                    yield kept
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
                 raise AgentError(_public(exc)) from exc

@@ -2,8 +2,13 @@
 
 Theory. A graph may hold many models, in parallel, in subgraphs, before and after tools; which of their messages is the
 answer is known only at the end. So one message at a time is sent as deltas; when another one becomes the current
-message, its first delta restarts the text. What counts is the graph's state: at the end it has the whole answer, and at
-a pause the text that was sent stays only if its message is in the state.
+message, its first delta restarts the text. What counts is the graph's state, however the run ends: the text that was
+sent stays only if its message is in the state.
+
+- A message that has ended is dropped, by a restart without text, until a step of the root graph has ended and its
+  message is in the state. So if the run fails or is stopped, what stays is a text of the state, or a text that broke
+  off in the middle of its message. Readers do not notice: a restart without text is not sent to them, nor is one with
+  the text that they have.
 
 - A message becomes the current one when the one before it has ended, or is of the same task, which has then gone on.
 - A message that starts while another one is current is never sent, so that two messages never mix.
@@ -29,6 +34,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.langgraph.answer import is_handoff_back, new_among
+from llamon_agent.adapters.langgraph.messages import readable_messages
 from llamon_agent.adapters.langgraph.ui_messages import UiMessages
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
@@ -80,7 +86,9 @@ class StreamTranslator:
         self._sent: dict[str | None, str] = {}  # the text that was sent of each message, in order
         self._closed: set[str | None] = set()
         self._ui = UiMessages()
-        self._text = ""
+        self._text = ""  # what the deltas since the last restart say
+        self._last = ""  # the text of the message that was sent last
+        self._judged = True  # whether the state has decided on all that was sent
         self._restart = False
 
     def translate(self, chunk: Chunk) -> Sequence[Progress | Delta | ArtifactMade]:
@@ -113,7 +121,11 @@ class StreamTranslator:
         if self._output_key is not None:
             return ()
         text = self._text_in_state(messages)
-        return (Delta(text=text, restart=True),) if text != self._text or self._goes_on else ()
+        return (Delta(text=text, restart=True),) if self._goes_on else self._becomes(text)
+
+    def broken_off(self) -> Sequence[Delta]:
+        """Keep the text of the last message, which is not whole though it has ended."""
+        return self._becomes(self._last)
 
     def _text_in_state(self, messages: Sequence[BaseMessage]) -> str:
         """The text that was sent, as the state has it; empty if the state has none of it.
@@ -133,7 +145,9 @@ class StreamTranslator:
         self.before = values if self.before is None else self.before
         self.begun = values if self.begun is None else self.begun
         self.interrupted = isinstance(values, dict) and "__interrupt__" in values
-        if self._output_key is None or before is None:
+        if self._output_key is None:
+            return self._judge(values)
+        if before is None:
             return ()
         text = _text_under(self._output_key, values)
         if text == _text_under(self._output_key, before) or not (text or self._text):
@@ -142,6 +156,19 @@ class StreamTranslator:
         self._text = text
         return (delta,)
 
+    def _judge(self, values: Any) -> Sequence[Delta]:
+        """Keep of the text that was sent what the state has of it, now that a step has ended."""
+        if self._judged:
+            return ()
+        self._judged = True
+        return self._becomes(self._text_in_state(readable_messages(values)))
+
+    def _becomes(self, text: str) -> Sequence[Delta]:
+        if text == self._text:
+            return ()
+        self._text = text
+        return (Delta(text=text, restart=True),)
+
     def _message(self, message: BaseMessage, task: str) -> Sequence[Delta]:
         if not isinstance(message, AIMessage) or not self._is_current(message.id, task):
             return ()
@@ -149,6 +176,7 @@ class StreamTranslator:
         deltas = self._send(str(message.text), whole)
         if self._current is not None and (whole or getattr(message, "chunk_position", None) == "last"):
             self._current.ended = True
+            return (*deltas, *self._becomes(""))
         return deltas
 
     def _is_current(self, message_id: str | None, task: str) -> bool:
@@ -171,12 +199,16 @@ class StreamTranslator:
         """A piece of the current message. A whole message with the text that was just sent is a copy of it."""
         if not text:
             return ()
-        deltas = () if whole and text == self._text else (Delta(text=text, restart=self._restart),)
-        if deltas:
-            self._text = text if self._restart else self._text + text
-            self._restart = False
-        self._sent[self._current.id if self._current else None] = self._text
-        return deltas
+        sent_id = self._current.id if self._current else None
+        self._judged = False
+        if whole and text == self._last:
+            self._sent[sent_id] = text
+            return ()
+        delta = Delta(text=text, restart=self._restart)
+        self._text = text if self._restart else self._text + text
+        self._restart = False
+        self._sent[sent_id] = self._last = self._text
+        return (delta,)
 
 
 def _text_under(key: str, values: Any) -> str:

@@ -27,7 +27,7 @@ from typing_extensions import override
 
 from llamon_agent.adapters.model.endings import NO_CALL, NOTHING, flaw_of, is_empty, is_json
 from llamon_agent.adapters.model.failures import Failure, failure_of
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.errors import AgentError, AnswerIncomplete
 
 MAX_RETRY_AFTER_S = 30.0
 """If a provider asks for a longer wait, we give up; the caller may try again later."""
@@ -104,12 +104,12 @@ class CarefulCalls(AgentMiddleware[Any, Any, Any]):
         return response
 
     def _check(self, response: ModelResponse[Any], observer: "_CallObserver") -> None:
-        """Refuse an answer that is not whole. Raises: AgentError."""
+        """Refuse an answer that is not whole. Raises: AnswerIncomplete."""
         for message in response.result:
             if isinstance(message, AIMessage) and (flaw := flaw_of(message, gives_reason=self._gives_reason)):
-                raise AgentError(flaw)
+                raise AnswerIncomplete(flaw)
         if not all(map(is_json, observer.arguments.values())):
-            raise AgentError(NO_CALL)
+            raise AnswerIncomplete(NO_CALL)
 
 
 class _Counting(AgentState[Any]):

@@ -29,6 +29,7 @@ from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt, Progress, Started
 from llamon_agent.domain.message import Data, Message, Part, Role, Text, texts
+from llamon_agent.runs.live_task import AnswerBuffer
 from llamon_agent.runs.ports.agent import Turn
 
 Replies = Sequence[AIMessage | str | Exception]
@@ -233,6 +234,15 @@ def spoken(events: Sequence[AgentEvent]) -> str:
         if isinstance(event, Delta):
             said = event.text if event.restart else said + event.text
     return said
+
+
+def shown(events: Sequence[AgentEvent]) -> str:
+    """The text that a reader of the stream has after the deltas."""
+    buffer = AnswerBuffer("")
+    for event in events:
+        if isinstance(event, Delta):
+            buffer.add(event.text, restart=event.restart)
+    return buffer.sent
 
 
 def whole(events: Sequence[AgentEvent]) -> str | None:

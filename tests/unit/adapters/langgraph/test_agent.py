@@ -34,6 +34,7 @@ from tests.unit.adapters.langgraph.scripted import (
     node_graph,
     plain,
     progress,
+    shown,
     spoken,
     streaming,
     tool_graph,
@@ -104,6 +105,8 @@ async def test_a_streaming_model_is_heard_piece_by_piece() -> None:
         Delta(text="one "),
         Delta(text="two "),
         Delta(text="three"),
+        Delta(text="", restart=True),
+        Delta(text="one two three", restart=True),
     ]
 
 
@@ -168,7 +171,7 @@ async def test_words_whose_message_does_not_get_into_the_state_are_no_answer() -
         return {}
 
     events = await events_of(agent_of(node_graph(node)), turn("hi"))
-    assert (spoken(events), whole(events)) == ("just said", "")
+    assert (shown(events), spoken(events), whole(events)) == ("just said", "", "")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ async def test_a_sub_agent_that_a_tool_calls_is_no_answer_unless_the_graph_says_
 
     graph = tool_graph(plain(calling("ask_expert"), ""), [ask_expert])
     events = await events_of(agent_of(graph), turn("hi"))
-    assert (spoken(events), whole(events)) == ("inner words", "")
+    assert (shown(events), spoken(events), whole(events)) == ("inner words", "", "")
 
 
 class PlainList(TypedDict):
@@ -312,7 +315,7 @@ async def test_words_in_front_of_a_question_stand_if_they_are_in_the_state(keep:
     agent = agent_of(asking_after(speaking(streaming("Let me ask."), keep), saver))
     events = await events_of(agent, turn("hi"))
     assert asked(events).questions
-    assert (spoken(events), len([event for event in events if isinstance(event, Delta)])) == ("Let me ask.", 3)
+    assert (spoken(events), shown(events)) == ("Let me ask.", "Let me ask.")
     events = await events_of(agent, turn("yes", answers=True))
     assert (spoken(events), whole(events)) == ("You said yes.", "You said yes.")
 
@@ -321,7 +324,7 @@ async def test_words_in_front_of_a_question_that_are_not_in_the_state_are_taken_
     agent = agent_of(asking_after(speaking(streaming("secret route"), lambda said: []), saver))
     events = await events_of(agent, turn("hi"))
     assert isinstance(events[-1], Interrupt)
-    assert events[-2] == Delta(text="", restart=True)
+    assert (shown(events), spoken(events)) == ("secret route", "")
     assert whole(await events_of(agent, turn("yes", answers=True))) == "You said yes."
 
 

@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import MessagesState
 from pydantic import BaseModel, SecretStr
 from tests.model_server import Reply, chunk, model_server, stream_of, tool_call
-from tests.unit.adapters.langgraph.scripted import agent_of, events_of, node_graph, spoken, turn, whole
+from tests.unit.adapters.langgraph.scripted import agent_of, events_of, node_graph, shown, spoken, turn, whole
 
 from llamon_agent.adapters.langgraph.stream_events import StreamTranslator, StructuredOutput, is_structured
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
@@ -36,11 +36,49 @@ def test_pieces_of_one_message_are_deltas() -> None:
     assert events_of_message(translator, ai_chunk("a", "lo")) == [Delta(text="lo")]
 
 
-def test_a_later_message_restarts_the_text_once() -> None:
+DROPPED = Delta(text="", restart=True)
+
+
+def values_of(translator: StreamTranslator, *messages: BaseMessage) -> list[Any]:
+    return list(translator.translate(((), "values", {"messages": list(messages)})))
+
+
+def test_a_message_that_has_ended_is_dropped_until_the_state_has_it() -> None:
+    translator = StreamTranslator()
+    assert values_of(translator) == []
+    assert events_of_message(translator, ai_chunk("a", "hello", last=True)) == [Delta(text="hello"), DROPPED]
+    assert values_of(translator, AIMessage("hello", id="a")) == [Delta(text="hello", restart=True)]
+    assert values_of(translator, AIMessage("hello", id="a")) == []
+
+
+def test_a_message_that_breaks_off_is_dropped_if_its_step_ends_without_it() -> None:
+    translator = StreamTranslator()
+    values_of(translator)
+    events_of_message(translator, ai_chunk("a", "half a"))
+    assert values_of(translator) == [DROPPED]
+
+
+def test_a_copy_that_a_later_step_puts_into_the_state_brings_the_text_back() -> None:
+    translator = StreamTranslator()
+    values_of(translator)
+    events_of_message(translator, ai_chunk("a", "a draft", last=True))
+    assert values_of(translator) == []
+    copy = AIMessage("a draft", id="b")
+    assert events_of_message(translator, copy, "u") == []
+    assert values_of(translator, copy) == [Delta(text="a draft", restart=True)]
+
+
+def test_the_states_of_inner_graphs_decide_nothing() -> None:
+    translator = StreamTranslator()
+    events_of_message(translator, ai_chunk("a", "hello", last=True))
+    assert translator.translate((("inner:1",), "values", {"messages": [AIMessage("hello", id="a")]})) == ()
+
+
+def test_a_later_message_takes_the_place_of_one_that_has_ended() -> None:
     translator = StreamTranslator()
     events_of_message(translator, ai_chunk("a", "let me see", last=True))
     assert events_of_message(translator, ai_chunk("b", "", last=False), "u") == []
-    assert events_of_message(translator, ai_chunk("b", "it "), "u") == [Delta(text="it ", restart=True)]
+    assert events_of_message(translator, ai_chunk("b", "it "), "u") == [Delta(text="it ")]
     assert events_of_message(translator, ai_chunk("b", "is"), "u") == [Delta(text="is")]
 
 
@@ -54,9 +92,9 @@ def test_only_one_of_two_parallel_messages_is_sent() -> None:
     translator = StreamTranslator()
     assert events_of_message(translator, ai_chunk("a", "a1"), "t") == [Delta(text="a1")]
     assert events_of_message(translator, ai_chunk("b", "b1"), "u") == []
-    assert events_of_message(translator, ai_chunk("a", "a2", last=True), "t") == [Delta(text="a2")]
+    assert events_of_message(translator, ai_chunk("a", "a2", last=True), "t") == [Delta(text="a2"), DROPPED]
     assert events_of_message(translator, ai_chunk("b", "b2"), "u") == []
-    assert events_of_message(translator, ai_chunk("c", "c1"), "u") == [Delta(text="c1", restart=True)]
+    assert events_of_message(translator, ai_chunk("c", "c1"), "u") == [Delta(text="c1")]
 
 
 def test_a_task_that_starts_a_new_message_has_left_the_old_one() -> None:
@@ -86,7 +124,7 @@ def test_only_text_is_sent(content: Any) -> None:
 
 def test_text_blocks_are_sent_without_the_reasoning_next_to_them() -> None:
     blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
-    assert events_of_message(StreamTranslator(), AIMessage(blocks, id="a")) == [Delta(text="yes")]  # type: ignore[arg-type]
+    assert events_of_message(StreamTranslator(), AIMessage(blocks, id="a")) == [Delta(text="yes"), DROPPED]  # type: ignore[arg-type]
 
 
 def test_human_messages_are_not_sent() -> None:
@@ -101,7 +139,7 @@ def test_a_hand_back_is_neither_sent_nor_progress_nor_the_text_at_a_pause() -> N
         ToolMessage("Successfully transferred back", tool_call_id="b", name="transfer_back", **back),
     ]
     said = AIMessage("The bill is paid.", id="a")
-    assert events_of_message(translator, said) == [Delta(text="The bill is paid.")]
+    assert events_of_message(translator, said) == [Delta(text="The bill is paid."), DROPPED]
     assert [events_of_message(translator, message) for message in handed_back] == [[], []]
     assert translator.at_pause([said, *handed_back]) == (Delta(text="The bill is paid.", restart=True),)
     fresh = StreamTranslator(goes_on=True)
@@ -207,7 +245,7 @@ async def test_only_the_text_of_calls_without_a_format_is_sent(
             return {}
 
         events = await events_of(agent_of(node_graph(node if is_async else sync_node)), turn("hi"))
-    assert (spoken(events), whole(events)) == (text, "")
+    assert (shown(events), spoken(events), whole(events)) == (text, "", "")
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
