@@ -186,6 +186,20 @@ def hanging(*events: str) -> Reply:
     return reply
 
 
+def endless(*events: str) -> Reply:
+    """These bytes, again and again until the client hangs up."""
+
+    async def reply(connection: Connection) -> None:
+        await connection.head(200, "text/event-stream")
+        hung_up = asyncio.ensure_future(connection.until_hung_up())
+        while not hung_up.done():
+            for event in events:
+                await connection.write(event)
+            await asyncio.sleep(0)
+
+    return reply
+
+
 def error(status: int, text: str = "no", *, code: str | None = None, **headers: str) -> Reply:
     """An error as OpenAI says it. Shape: header names are given with _ for -."""
 

@@ -8,16 +8,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 from langchain_core.tools import BaseTool, tool
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from pydantic import SecretStr
 from tests.loop_time import pass_time
+from tests.model_server import chunk, endless, model_server
 from tests.unit.adapters.process.commands import agent_of, sh
 
 from llamon_agent.adapters.custom.agent import CustomAgent
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.adapters.langgraph.thread import thread_config
 from llamon_agent.adapters.prompts import plain_prefill
 from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.events import ArtifactUpdate
@@ -188,6 +192,64 @@ async def test_a_node_in_a_thread_has_ended_before_canceled_and_the_next_is_not_
     builder.add_edge(START, "first")
     agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
     assert await canceled_while_blocked(world, agent) == ["first", CANCELED]
+
+
+def talking(world: World, url: str) -> LangGraphAgent:
+    """A graph whose node calls a model that does not stop by itself, in a thread, and then does something else."""
+    model = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("k"), max_retries=0)
+
+    @tool
+    def change() -> str:
+        """Change the world."""
+        world.happened.append("changed")
+        return "done"
+
+    def talk(state: MessagesState) -> dict[str, list[BaseMessage]]:
+        try:
+            return {"messages": [model.invoke("x")]}
+        except Exception:
+            world.happened.append("taken for a failure")
+            raise
+        finally:
+            change.invoke({})
+            world.happened.append("went on")
+
+    builder = StateGraph(MessagesState)
+    builder.add_sequence([talk])
+    builder.add_edge(START, "talk")
+    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+
+
+async def until_it_talks(run: Run) -> None:
+    async for batch in run.follow():
+        if any(isinstance(event, ArtifactUpdate) for event in batch):
+            return
+
+
+async def test_a_model_that_is_called_in_a_thread_is_stopped_at_its_next_token(world: World) -> None:
+    async with model_server() as server:
+        server.says(endless(chunk({"content": "word "})))
+        agent = talking(world, server.url)
+        async with serving(agent) as service:
+            run = await begin(service)
+            await until_it_talks(run)
+            task = await cancel(service, run)
+            assert (task.status.state, world.happened) == (TaskState.CANCELED, [])
+            await server.hung_up.wait()
+            assert (await agent._thread(thread_config("c")).read()).unfinished is False
+            assert task.artifacts[0].metadata == {"incomplete": True}
+
+
+async def test_a_model_that_is_called_in_a_thread_is_stopped_when_its_run_times_out(world: World) -> None:
+    async with model_server() as server:
+        server.says(endless(chunk({"content": "word "})))
+        async with serving(talking(world, server.url), timeout_s=9) as service:
+            run = await begin(service)
+            await until_it_talks(run)
+            pass_time(9)
+            task = await run.wait_settled(60)
+            assert (task.status.state, world.happened) == (TaskState.FAILED, [])
+            await server.hung_up.wait()
 
 
 async def test_a_thread_of_async_code_has_ended_before_canceled(world: World) -> None:

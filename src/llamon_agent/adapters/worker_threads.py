@@ -8,6 +8,7 @@ context variable that tasks hand on to the tasks they start.
 Rules:
 - A run that is stopped starts no further job, and ends when the jobs that it started have ended. The caller that stops
   it decides how long that may take.
+- A job may ask whether its run is being stopped, and then ends at once (`check_not_stopped`). Others run to their end.
 - A run that ends by itself waits for nothing: it chose to leave a job alone.
 - As many jobs run at once as in an executor of Python's own. A job that is no longer waited for does not count, so that
   jobs that hang block no others, as long as there are at most `MAX_ABANDONED` of them.
@@ -48,6 +49,7 @@ async def joining(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
     except BaseException as exc:
         if _is_stop(exc):
             _current.set(scope)
+            scope.is_stopping = True
             try:
                 await work.aclose()
             finally:
@@ -64,10 +66,26 @@ def _is_stop(exc: BaseException) -> bool:
     return is_cancelled or isinstance(exc, asyncio.CancelledError | GeneratorExit)
 
 
+class RunStopped(BaseException):
+    """Ends code in a thread whose run is being stopped. No Exception, since code must not take it for a failure."""
+
+
+def check_not_stopped() -> None:
+    """End a job whose run is being stopped. Async code goes on: it is cancelled where it awaits. Raises: RunStopped."""
+    scope = _current.get()
+    if scope is not None and scope.is_stopping and threading.get_ident() != scope.loop_thread:
+        raise RunStopped
+
+
 class WorkerScope:
-    """The jobs of one run."""
+    """The jobs of one run.
+
+    Shape: loop_thread is the thread of the run's event loop, by its ident.
+    """
 
     def __init__(self) -> None:
+        self.is_stopping = False
+        self.loop_thread = threading.get_ident()
         self._jobs: set[Future[Any]] = set()
         self._ended = False
 

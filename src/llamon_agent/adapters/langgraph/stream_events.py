@@ -13,11 +13,7 @@ sent stays only if its message is in the state.
 - A message becomes the current one when the one before it has ended, or is of the same task, which has then gone on.
 - A message that starts while another one is current is never sent, so that two messages never mix.
 - Only text is sent. Reasoning, tool calls, tool results and human messages are not text of the answer.
-- A call for structured output is for the graph's code, so its text is not sent. LangGraph streams each piece of a
-  message with its call's metadata, which lacks the format. A callback gets every call before its first piece, with the
-  options of the call, and writes a mark into the same metadata.
-  Source: langgraph StreamMessagesHandler.on_chat_model_start (it keeps the object), langchain_core
-  CallbackManager.on_chat_model_start (every handler gets the same one).
+- A call for structured output is for the graph's code, so its text is not sent; see `callbacks`.
 - A message that hands control back to a supervisor is not sent, as it is written by code and never the answer.
 - With an output key no message is sent, but only the value of that key, as soon as the state has it.
 - What nodes and tools write to the stream writer becomes progress or an artifact, or is ignored if it has neither form.
@@ -29,11 +25,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.langgraph.answer import is_handoff_back, new_among
+from llamon_agent.adapters.langgraph.callbacks import is_structured
 from llamon_agent.adapters.langgraph.messages import readable_messages
 from llamon_agent.adapters.langgraph.ui_messages import UiMessages
 from llamon_agent.domain.errors import AgentError
@@ -44,15 +40,6 @@ log = logging.getLogger(__name__)
 
 Chunk = tuple[tuple[str, ...], str, Any]
 """(namespace, mode, data), as Pregel.astream gives it with several modes and subgraphs."""
-
-
-_MARK = "llamon_structured_output"
-
-_FORMAT = "ls_structured_output_format"
-"""The key that `with_structured_output` writes into the options of a call, for every model and method."""
-
-_PARAMS = ("response_format", "response_schema", "response_json_schema", "output_format", "format")
-"""The providers' names of a format that was bound by hand: OpenAI and most others; Google; Anthropic; Ollama."""
 
 
 @dataclass(slots=True)
@@ -251,28 +238,3 @@ def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
         case str(note) | {"progress": str(note)} if note:
             return (Progress(text=note),)
     return ()
-
-
-class StructuredOutput(BaseCallbackHandler):
-    """A callback that marks the calls with a structured output format. Holds no state."""
-
-    run_inline = True
-
-    def on_chat_model_start(self, *args: Any, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # noqa: ARG002
-        """A call begins."""
-        if metadata is not None and _has_format(kwargs.get("options") or {}, kwargs.get("invocation_params") or {}):
-            metadata[_MARK] = True
-
-
-def is_structured(metadata: Mapping[str, Any]) -> bool:
-    """Whether a streamed message comes from a call that was marked."""
-    return _MARK in metadata
-
-
-def _has_format(options: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
-    return bool(options.get(_FORMAT)) or any(map(_is_format, map(params.get, _PARAMS)))
-
-
-def _is_format(value: Any) -> bool:
-    """OpenAI's format `text` is what a call has anyway."""
-    return bool(value) and not (isinstance(value, Mapping) and value.get("type") == "text")

@@ -22,6 +22,7 @@ from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
+from llamon_agent.adapters.langgraph.callbacks import StopInThread, StructuredOutput
 from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
@@ -32,7 +33,6 @@ from llamon_agent.adapters.langgraph.messages import (
     readable_messages,
     with_tool_results,
 )
-from llamon_agent.adapters.langgraph.stream_events import StructuredOutput
 from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
@@ -108,7 +108,7 @@ class Thread:
         """
         chunks = self.graph.astream(
             given,
-            {**self.config, "callbacks": [StructuredOutput()]},
+            {**self.config, "callbacks": [StructuredOutput(), StopInThread()]},
             context=None if self.context is None else GivenContext(self.context),
             stream_mode=[*STREAM_MODES, "updates"] if with_updates else STREAM_MODES,
             subgraphs=True,
