@@ -263,13 +263,16 @@ class LiveTask:
     def _put(self, made: ArtifactMade) -> None:
         """Keep an artifact or a piece of one; one of the same id is replaced in its place, or grows there.
 
-        An artifact whose last piece was sent can only be sent anew. Source: A2A 1.0 §4.2.2 (lastChunk).
+        An artifact whose last piece was sent can only be sent anew, and is not if nothing has changed.
+        Source: A2A 1.0 §4.2.2 (lastChunk).
         """
         artifact = _unmarked(made.artifact)
         artifact_id = artifact.artifact_id
         if artifact_id == self._answer.artifact_id:
             raise AgentError("The agent made an artifact under the id of its answer.")
         kept = {each.artifact_id: each for each in self.task.artifacts}
+        if made.last and not made.append and kept.get(artifact_id) == artifact and artifact_id not in self._open:
+            return  # it was sent like this, and is complete
         grows = made.append and artifact_id in kept
         whole = kept[artifact_id] = extended(kept[artifact_id], artifact.parts) if grows else artifact
         self.task = msgspec.structs.replace(self.task, artifacts=tuple(kept.values()))

@@ -302,3 +302,10 @@ async def test_catching_up_leaves_open_what_is_open() -> None:
 async def test_no_artifact_takes_the_answers_place() -> None:
     with pytest.raises(AgentError, match="the id of its answer"):
         hearing(ArtifactMade(artifact=Artifact(artifact_id="answer-1", parts=(Text.of("x"),))))
+
+
+async def test_an_artifact_that_is_made_again_unchanged_is_not_sent_again() -> None:
+    live = hearing(piece("ab", append=False, last=True), piece("ab", append=False, last=True))
+    assert told(live) == [("ab", False, True)]
+    live.apply(piece("b", append=False, last=True))
+    assert told(live) == [("ab", False, True), ("b", False, True)]

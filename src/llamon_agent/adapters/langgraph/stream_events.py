@@ -31,6 +31,7 @@ from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.adapters.langgraph.answer import is_handoff_back, new_among
 from llamon_agent.adapters.langgraph.callbacks import is_structured
 from llamon_agent.adapters.langgraph.messages import readable_messages
+from llamon_agent.adapters.langgraph.step_writer import Written
 from llamon_agent.adapters.langgraph.ui_messages import UiMessages
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import ArtifactMade, Delta, Progress
@@ -226,15 +227,17 @@ def _result_progress(message: ToolMessage) -> Sequence[Progress]:
 def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
     """What a node or tool wrote to the stream writer: a string, {"progress": "..."} or {"artifact": {...}}.
 
+    A note that a node repeats, as it runs again after its question, is left out. An artifact has the id of its place.
     Other values are for other readers, and an artifact of another form may be one of them, so it is no error.
     """
-    match data:
+    written = data if isinstance(data, Written) else Written(data, None, is_repeated=False)
+    match written.value:
         case {"artifact": made, **rest} if not rest:
             try:
-                return (read_artifact(made, new_id=random_id()),)
+                return (read_artifact(made, new_id=written.artifact_id or random_id()),)
             except AgentError as exc:
                 log.warning("an artifact in the stream writer is ignored: %s", exc.public)
                 return ()
-        case str(note) | {"progress": str(note)} if note:
+        case str(note) | {"progress": str(note)} if note and not written.is_repeated:
             return (Progress(text=note),)
     return ()

@@ -33,6 +33,7 @@ from llamon_agent.adapters.langgraph.messages import (
     readable_messages,
     with_tool_results,
 )
+from llamon_agent.adapters.langgraph.step_writer import StepRuntime
 from llamon_agent.adapters.worker_threads import joining
 from llamon_agent.domain.events import Question
 
@@ -106,9 +107,14 @@ class Thread:
         Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again if
         others had followed it. LangGraph's default, "async", saves a step while the next one runs.
         """
+        config: RunnableConfig = {
+            **self.config,
+            "configurable": {**self.config["configurable"], _RUNTIME: StepRuntime(store=self.graph.store)},
+            "callbacks": [StructuredOutput(), StopInThread()],
+        }
         chunks = self.graph.astream(
             given,
-            {**self.config, "callbacks": [StructuredOutput(), StopInThread()]},
+            config,
             context=None if self.context is None else GivenContext(self.context),
             stream_mode=[*STREAM_MODES, "updates"] if with_updates else STREAM_MODES,
             subgraphs=True,
