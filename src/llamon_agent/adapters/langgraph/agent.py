@@ -203,18 +203,18 @@ class LangGraphAgent:
     def _prompted(
         self, prompt: str, thread_id: str, prefill: Sequence[BaseMessage] | None, resume: Any = msgspec.UNSET
     ) -> AsyncGenerator[AgentEvent]:
-        answer = None
-        if resume is not msgspec.UNSET:
-            answer = CallerAnswer(text=resume) if isinstance(resume, str) else CallerAnswer(data=(resume,))
         seeds = prefill or ()
         new_id = random_id()
-        message = Message(message_id=new_id, role=Role.USER, parts=(Text(text=prompt),))
+        answers = resume is not msgspec.UNSET
+        prompt = resume if isinstance(resume, str) else "" if answers else prompt
+        part = Data(data=resume) if answers and not isinstance(resume, str) else Text(text=prompt)
+        message = Message(message_id=new_id, role=Role.USER, parts=(part,))
         call = GraphCall(
-            prompt,
+            content_of(message, prompt),
             message_id=new_id,
             prefill=seeds,
             received=len(seeds),
-            answer=answer,
+            answer=CallerAnswer.of(message, prompt) if answers else None,
             answer_id=new_id,
             placed=self._use.placed(message, {"thread_id": thread_id}),
         )

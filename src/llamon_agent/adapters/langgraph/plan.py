@@ -3,6 +3,8 @@
 - An answer without a pending question is an error: it is neither replayed nor kept for a later question.
 - A new message at a pending question runs nothing: plain input would start the graph anew under the open question.
 - An answer resumes exactly the questions that it names; if it is not clear, the question is asked again.
+- The question of a NodeInterrupt takes no answer, so what comes is put into the state as a new message is, and only the
+  step that asked runs again.
 - Any other message begins a turn.
 - A host's history is seeded once, before the first message, while nothing was ever saved of the thread. From then on
   the checkpointer is the source of truth. Seeds are input, never a state update: an update leaves a thread that looks
@@ -17,7 +19,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Command
 
-from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
+from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT, NODE_INTERRUPT, read_approval
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, Unclear, ask, decide_answer
 from llamon_agent.adapters.langgraph.messages import human_message, seedable, within_window
 from llamon_agent.adapters.langgraph.schema import Placed
@@ -99,7 +101,7 @@ def decide_plan(
     if call.answer is not None and not state.questions:
         raise AgentError(_NOTHING_PENDING)
     if state.questions:
-        return _decide_at_pause(call, state)
+        return _decide_at_pause(call, state, mapping)
     takes_messages = mapping.input_key is None and call.placed is None
     seeds, reason = decide_seeds(state, call.prefill, takes_messages=takes_messages)
     if call.placed is not None:
@@ -112,7 +114,7 @@ def decide_plan(
     return RunGraph(Started(history=seed_outcome(call.received, seeded, reason)), state_in(mapping, given))
 
 
-def _decide_at_pause(call: GraphCall, state: ThreadState) -> RunGraph | Respond:
+def _decide_at_pause(call: GraphCall, state: ThreadState, mapping: StateMapping) -> RunGraph | Respond:
     _, reason = decide_seeds(state, call.prefill, takes_messages=True)
     started = Started(history=seed_outcome(call.received, 0, reason))
     if call.answer is None:
@@ -121,6 +123,10 @@ def _decide_at_pause(call: GraphCall, state: ThreadState) -> RunGraph | Respond:
     if isinstance(decided, Unclear):
         return Respond(started, ask(state.questions, decided.note))
     first = state.questions[0].id
+    if [each.id for each in state.questions] == [NODE_INTERRUPT]:
+        if call.placed is not None and call.placed.problem is not None and not _only_runs_again(call.answer):
+            return Respond(started, ask(state.questions, call.placed.problem))
+        return RunGraph(started, _new_input(call, call.answer, state, mapping))
     if not first.startswith(BREAKPOINT):
         return RunGraph(started, Command(resume=decided.values))
     return (
@@ -128,6 +134,21 @@ def _decide_at_pause(call: GraphCall, state: ThreadState) -> RunGraph | Respond:
         if decided.values[first]
         else Respond(started, Complete(text=_STOPPED), drops_pause=True)
     )
+
+
+def _new_input(call: GraphCall, answer: CallerAnswer, state: ThreadState, mapping: StateMapping) -> Command[Any]:
+    """What an answer to a NodeInterrupt changes in the state. A yes is a message, but it fills no other field."""
+    takes_messages = call.placed is None and mapping.input_key is None
+    if not takes_messages and _only_runs_again(answer):
+        return Command(resume=True)
+    if call.placed is not None:
+        return Command(update=dict(call.placed.values))
+    return Command(update=state_in(mapping, [human_message(call.content, call.message_id, state.messages)]))
+
+
+def _only_runs_again(answer: CallerAnswer) -> bool:
+    approval = read_approval(answer.text or "") if not answer.data else None
+    return approval is not None and approval.approved
 
 
 def decide_seeds(

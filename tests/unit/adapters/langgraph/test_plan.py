@@ -106,6 +106,39 @@ def test_a_new_message_to_a_waiting_thread_asks_again_and_runs_nothing() -> None
     assert plan.started.history == SeedOutcome(seeded=0, skipped=2, reason="pending_interrupt")
 
 
+RAISING = ThreadState(exists=True, questions=(Question(id="placeholder-id", value="too long"),))
+
+
+def test_an_answer_to_a_node_interrupt_is_put_into_the_state_as_a_new_message_is() -> None:
+    call = GraphCall("shorter", "m", answer=CallerAnswer(text="shorter"))
+    plan = decide(call, RAISING)
+    assert isinstance(plan, RunGraph)
+    assert isinstance(plan.given, Command)
+    [message] = plan.given.update["messages"]  # type: ignore[index]
+    assert (message.text, message.id) == ("shorter", "m")
+    plan = decide(call, RAISING, StateMapping(input_key="q", output_key="a"))
+    assert isinstance(plan, RunGraph)
+    assert plan.given == Command(update={"q": "shorter"})
+
+
+def test_fields_that_answer_a_node_interrupt_are_changed_and_a_yes_changes_none() -> None:
+    placed = Placed({"q": "shorter"})
+    plan = decide(GraphCall("", "m", answer=CallerAnswer(data=({"q": "shorter"},)), placed=placed), RAISING)
+    assert isinstance(plan, RunGraph)
+    assert plan.given == Command(update={"q": "shorter"})
+    plan = decide(GraphCall("yes", "m", answer=CallerAnswer(text="yes"), placed=placed), RAISING)
+    assert isinstance(plan, RunGraph)
+    assert plan.given == Command(resume=True)
+
+
+def test_an_answer_to_a_node_interrupt_that_no_field_takes_asks_again() -> None:
+    placed = Placed(problem="no field")
+    plan = decide(GraphCall("shorter", "m", answer=CallerAnswer(text="shorter"), placed=placed), RAISING)
+    assert isinstance(plan, Respond)
+    assert isinstance(plan.ending, Interrupt)
+    assert plan.ending.text.startswith("no field\ntoo long\nThis question reads no answer")
+
+
 def test_an_answer_resumes_by_id() -> None:
     plan = decide(answering("7"), ASKING)
     assert isinstance(plan, RunGraph)

@@ -7,7 +7,7 @@ Source: langchain.agents.middleware.human_in_the_loop (HITLRequest and HITLRespo
 from collections.abc import Sequence
 from typing import Any
 
-from llamon_agent.adapters.langgraph.hitl.formats import ApprovalWords, InvalidAnswer, read_approval
+from llamon_agent.adapters.langgraph.hitl.formats import ApprovalWords, InvalidAnswer, read_approval, read_response
 from llamon_agent.adapters.langgraph.hitl.json_schema import branches, mismatch, resolved
 from llamon_agent.domain.message import Metadata
 
@@ -32,7 +32,7 @@ class Decisions:
     @property
     def hint(self) -> str:
         if len(self._allowed) == 1:
-            return f"Answer {_either(self._allowed[0])}."
+            return _hint(self._allowed[0])
         return "Answer 'approve all' or 'reject all', or decide each with data: {\"decisions\": [...]}."
 
     def from_text(self, text: str) -> Any:
@@ -65,7 +65,7 @@ class Decision:
 
     @property
     def hint(self) -> str:
-        return f"Answer {_either(self._allowed)}."
+        return _hint(self._allowed)
 
     def from_text(self, text: str) -> Any:
         return _decision_in(text, self._allowed)
@@ -93,8 +93,8 @@ class Inbox:
     @property
     def hint(self) -> str:
         if len(self._allowed) == 1:
-            return f"Answer {_either(self._allowed[0])}."
-        return "Answer 'approve all' or 'reject all', or each with data: [{\"type\": ...}, ...]."
+            return _inbox_hint(self._allowed[0])
+        return "Answer 'approve all' or 'reject all', or each with data: {\"responses\": [{\"type\": ...}, ...]}."
 
     def from_text(self, text: str) -> Any:
         approval = read_approval(text)
@@ -105,16 +105,18 @@ class Inbox:
     def from_data(self, data: Any) -> Any:
         if isinstance(data, str | bool):
             return self.from_text(_word(data))
-        responses = data if isinstance(data, list) else [data]
+        responses = data.get("responses") if isinstance(data, dict) and "responses" in data else data
+        responses = responses if isinstance(responses, list) else [responses]
         if len(responses) != len(self._allowed):
             raise InvalidAnswer(f"it must hold {len(self._allowed)} responses")
         return [_inbox_checked(one, allowed) for one, allowed in zip(responses, self._allowed, strict=True)]
 
 
 def _decision_in(text: str, allowed: Sequence[str]) -> Metadata:
-    """A decision in words. If only a response is allowed, the words are the response."""
-    if list(allowed) == ["respond"]:
-        return {"type": "respond", "message": text}
+    """A decision in words. A response needs its word in front, unless nothing else is allowed."""
+    words = read_response(text)
+    if "respond" in allowed and (words is not None or len(allowed) == 1):
+        return {"type": "respond", "message": text if words is None else words}
     return _decision(_clear(text), allowed)
 
 
@@ -157,6 +159,10 @@ def _inbox_types(config: Metadata) -> list[str]:
 
 def _inbox_response(text: str, approval: ApprovalWords | None, allowed: Sequence[str]) -> Metadata:
     """The inbox response of a text; where free words are allowed, other text is a response to the agent."""
+    if "response" in allowed and (words := read_response(text)) is not None:
+        return {"type": "response", "args": words}
+    if "ignore" in allowed and text.strip().casefold() == "ignore":
+        return {"type": "ignore", "args": None}
     if approval and approval.approved and "accept" in allowed:
         return {"type": "accept", "args": None}
     if approval and not approval.approved and "ignore" in allowed and not (approval.reason and "response" in allowed):
@@ -194,6 +200,30 @@ def _all_have(values: Any, *keys: str) -> bool:
         and bool(values)
         and all(isinstance(value, dict) and all(key in value for key in keys) for value in values)
     )
+
+
+_EDIT = '{"type": "edit", "edited_action": {"name": ..., "args": {...}}}'
+_INBOX_EDIT = '{"type": "edit", "args": {"action": ..., "args": {...}}}'
+
+
+def _hint(allowed: Sequence[str]) -> str:
+    """How a decision is answered: in words, except an edit, which only data can hold."""
+    if list(allowed) == ["respond"]:
+        return "Answer with the text of your response."
+    words = [f"'{kind}: <text>'" if kind == "respond" else kind for kind in allowed if kind != "edit"]
+    return _in_words_or_data(words, _EDIT if "edit" in allowed else None)
+
+
+def _inbox_hint(allowed: Sequence[str]) -> str:
+    words = ["any other text as a response" if kind == "response" else kind for kind in allowed if kind != "edit"]
+    words.sort(key=lambda each: each.startswith("any"))
+    return _in_words_or_data(words, _INBOX_EDIT if "edit" in allowed else None)
+
+
+def _in_words_or_data(words: Sequence[str], edit: str | None) -> str:
+    if not words:
+        return f"Edit with data: {edit}."
+    return f"Answer {_either(words)}" + (f", or edit with data: {edit}." if edit else ".")
 
 
 def _either(kinds: Sequence[str]) -> str:

@@ -46,6 +46,14 @@ _ALL = re.compile(r"(?:(?P<word>.+) all|(?:모두|전체) ?(?P<korean>.+))\Z")
 _REASONED = re.compile(r"(?P<word>[^\s,.;:!—–-]+)\s*[,.;:!—–-]\s*(?P<reason>\S.*)\Z", re.DOTALL)
 
 
+NODE_INTERRUPT = "placeholder-id"
+"""The id of the question of a node that raises NodeInterrupt. Source: langgraph.types.Interrupt, without an id."""
+
+_RESPONSE = re.compile(
+    r"\s*(?:respond|response|reply|응답|답변)\s*[:：]\s*(?P<words>\S.*?)\s*\Z", re.DOTALL | re.IGNORECASE
+)
+
+
 class InvalidAnswer(ValueError):
     """An answer that does not fit its question; the text says why, for the caller."""
 
@@ -79,6 +87,12 @@ class Free:
         if data is None:
             raise InvalidAnswer("null is no answer")
         return data
+
+
+class NewInput(Free):
+    """The question of a NodeInterrupt, which reads no answer: the node raises it again until the state has changed."""
+
+    hint = "This question reads no answer: what you send becomes new input of the agent, and the step runs again."
 
 
 class YesNo:
@@ -141,7 +155,9 @@ class Typed:
 
     @property
     def hint(self) -> str:
-        return "Answer with data that fits this schema: " + msgspec.json.encode(self._schema).decode()
+        return (
+            "Answer with JSON that fits this schema, as data or as text: " + msgspec.json.encode(self._schema).decode()
+        )
 
     def from_text(self, text: str) -> Any:
         """Text is tried as it is, then as JSON, then as a yes or no."""
@@ -180,6 +196,12 @@ def read_approval(text: str) -> ApprovalWords | None:
     if (found := _REASONED.match(text.strip())) and _yes_or_no(_plain(found["word"])) is False:
         return ApprovalWords(approved=False, reason=found["reason"].strip())
     return None
+
+
+def read_response(text: str) -> str | None:
+    """The words of an answer such as "respond: use another name"; None where it is none."""
+    found = _RESPONSE.match(text)
+    return found and found["words"]
 
 
 def _plain(text: str) -> str:

@@ -15,10 +15,12 @@ from pydantic_core import to_jsonable_python
 from llamon_agent.adapters.langgraph.hitl.approvals import Decision, Decisions, Inbox
 from llamon_agent.adapters.langgraph.hitl.formats import (
     BREAKPOINT,
+    NODE_INTERRUPT,
     AnswerFormat,
     Choice,
     Free,
     InvalidAnswer,
+    NewInput,
     Typed,
     YesNo,
 )
@@ -162,6 +164,8 @@ def _only(questions: Sequence[Question]) -> Question:
 def format_of(question: Question) -> AnswerFormat:
     """The format of a question's answer."""
     value = question.value
+    if question.id == NODE_INTERRUPT:
+        return NewInput()
     if Decisions.fits(value):
         return Decisions(value)
     if Decision.fits(value):

@@ -174,7 +174,37 @@ def test_the_inbox_refuses_data_that_does_not_fit(data: Any) -> None:
 
 
 def test_hints_name_what_is_allowed() -> None:
-    assert Decisions(batch(ALL)).hint == "Answer approve, edit, reject or respond."
+    assert Decisions(batch(ALL)).hint == (
+        "Answer approve, reject or 'respond: <text>', or edit with data: "
+        '{"type": "edit", "edited_action": {"name": ..., "args": {...}}}.'
+    )
+    assert Decisions(batch(["respond"])).hint == "Answer with the text of your response."
+    assert Decisions(batch(["edit"])).hint.startswith("Edit with data")
+    assert Inbox(OPEN).hint == (
+        "Answer accept, ignore or any other text as a response, or edit with data: "
+        '{"type": "edit", "args": {"action": ..., "args": {...}}}.'
+    )
     assert "approve all" in Decisions(batch(ALL, ALL)).hint
     assert Inbox(SHUT).hint == "Answer accept or ignore."
     assert "approve all" in Inbox([SHUT, SHUT]).hint
+
+
+def test_what_a_hint_offers_is_taken() -> None:
+    assert Decisions(batch(ALL)).from_text("respond: use name z") == {
+        "decisions": [{"type": "respond", "message": "use name z"}]
+    }
+    assert Decision(schema("approve", "respond")).from_text("Response：\n use name z ") == {
+        "type": "respond",
+        "message": "use name z",
+    }
+    with pytest.raises(InvalidAnswer, match="not a clear approval"):
+        Decision(schema("approve", "reject")).from_text("respond: use name z")
+    assert Inbox(OPEN).from_text("respond: be kinder") == [{"type": "response", "args": "be kinder"}]
+    assert Inbox(OPEN).from_text("ignore") == [{"type": "ignore", "args": None}]
+
+
+@pytest.mark.parametrize("wrap", [lambda responses: responses, lambda responses: {"responses": responses}])
+def test_a_batch_of_the_inbox_is_answered_by_an_array_or_an_object_with_it(wrap: Any) -> None:
+    """A data part of 0.3 is an object."""
+    responses = [{"type": "accept", "args": None}, {"type": "ignore", "args": None}]
+    assert Inbox([OPEN, SHUT]).from_data(wrap(responses)) == responses
