@@ -100,8 +100,9 @@ class StreamTranslator:
             case "tools":
                 return _tool_progress(data)
             case "custom":
-                component = self._ui.artifact(data, self.before)
-                return _written(data) if component is None else (component,)
+                written = data if isinstance(data, Written) else Written(data, None, is_repeated=False)
+                component = self._ui.artifact(written.value, self.before)
+                return _written(written) if component is None else (component,)
         return ()
 
     def at_pause(self, messages: Sequence[BaseMessage]) -> Sequence[Delta]:
@@ -224,13 +225,12 @@ def _result_progress(message: ToolMessage) -> Sequence[Progress]:
     return (Progress(text=f"{message.name or 'A tool'} {outcome}."),)
 
 
-def _written(data: Any) -> Sequence[Progress | ArtifactMade]:
+def _written(written: Written) -> Sequence[Progress | ArtifactMade]:
     """What a node or tool wrote to the stream writer: a string, {"progress": "..."} or {"artifact": {...}}.
 
     A note that a node repeats, as it runs again after its question, is left out. An artifact has the id of its place.
     Other values are for other readers, and an artifact of another form may be one of them, so it is no error.
     """
-    written = data if isinstance(data, Written) else Written(data, None, is_repeated=False)
     match written.value:
         case {"artifact": made, **rest} if not rest:
             try:
