@@ -222,9 +222,11 @@ async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitSta
     mapping = StateMapping(input_key=options.input_key, output_key=options.output_key)
     values = RunValues(context=options.context, configurable=options.configurable, caller_sets=options.caller_sets)
     checkpointer = await storage.open_checkpoints(spec, stack)
+    stores = await storage.open_store(spec, stack)
     graph = await load_graph(
         spec.target.target,
         checkpointer=checkpointer,
+        stores=stores,
         stack=stack,
         mapping=mapping,
         window_size=options.window_size,
@@ -232,7 +234,12 @@ async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitSta
         agent=spec.target.name,
     )
     return LangGraphAgent(
-        graph, prefill_to_lc=prefill_to_lc, mapping=mapping, window_size=options.window_size, values=values
+        graph,
+        prefill_to_lc=prefill_to_lc,
+        mapping=mapping,
+        window_size=options.window_size,
+        values=values,
+        stores=stores,
     )
 
 
@@ -254,7 +261,8 @@ async def _open_model(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) 
         checkpointer=checkpointer,
         window_size=memory.window_size,
     )
-    return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, window_size=memory.window_size)
+    stores = await storage.open_store(spec, stack)
+    return LangGraphAgent(graph, prefill_to_lc=prefill_to_lc, window_size=memory.window_size, stores=stores)
 
 
 def _echo(target: str) -> Agent:

@@ -104,8 +104,6 @@ _ALL = frozenset(COLUMNS)
 _CALLS = _ALL - {"starts"}
 
 GAPS: Mapping[str, Gap] = {
-    "store": Gap("A graph that is compiled without a store is given none.", _CALLS),
-    "runtime-store": Gap("A graph that is compiled without a store is given none.", _CALLS),
     "factory-of-config": Gap("A factory is called once, with an empty config.", text=True),
     "factory-of-execution": Gap("A factory is called once, with an empty config.", text=True),
     "factory-of-runtime": Gap("A factory is given a config, whatever it asks for.", _ALL),

@@ -25,6 +25,37 @@ Configurable = Annotated[str, AfterValidator(_free)]
 Checkpointer = Literal["data", "sqlite", "postgres", "memory", "none"]
 
 
+class StoreIndexConfig(Section):
+    """Search by meaning in a graph's store."""
+
+    embed: str
+    """What makes the vectors: `provider:model`, such as openai:text-embedding-3-small, or `./file.py:function`."""
+    dims: Annotated[int, Field(ge=1)] | None = None
+    """How many numbers a vector has. Not needed: the edge compares vectors of any size."""
+    fields: tuple[str, ...] = ("$",)
+    """The paths in an item whose texts are searched; `$` is the whole item."""
+
+
+class StoreTtlConfig(Section):
+    """When the items of a graph's store end."""
+
+    default_ttl: Annotated[float, Field(gt=0)]
+    """After how many minutes without use an item is deleted."""
+    refresh_on_read: bool = True
+    """Whether reading an item counts as use."""
+    sweep_interval_minutes: Annotated[float, Field(gt=0)] = 60.0
+    """How many minutes lie between two looks for items that have ended."""
+
+
+class StoreConfig(Section):
+    """The store of a graph: what its code keeps across conversations. It is where threads are."""
+
+    index: StoreIndexConfig | None = None
+    """Search by meaning. Without it, `query` is ignored and items are found by namespace and filter."""
+    ttl: StoreTtlConfig | None = None
+    """When items end. Without it, they stay."""
+
+
 class LangGraphConfig(Section):
     """Options of the langgraph adapter."""
 
@@ -37,6 +68,8 @@ class LangGraphConfig(Section):
     """The key of the graph's state that takes the prompt, for a state without `messages`."""
     output_key: str | None = None
     """The key of the graph's state that holds the answer, for a state without `messages`."""
+    store: StoreConfig = StoreConfig()
+    """The store that the graph gets if it has none of its own, or one in memory."""
     context: dict[str, Any] = Field(default={})
     """Values for the graph's context (`context_schema`), by the names of its fields."""
     configurable: dict[Configurable, Any] = Field(default={})

@@ -48,7 +48,7 @@ _OURS = "LLAMON_"
 
 _ODD = "{!r} cannot be a variable: its name is empty or holds '=', or a NUL is in it or its value"
 
-_USED = frozenset({"auth", "dependencies", "env", "graphs"})
+_USED = frozenset({"auth", "dependencies", "env", "graphs", "store"})
 _SCRIPTS = frozenset({".cjs", ".cts", ".js", ".mjs", ".mts", ".ts"})
 _TARGET = re.compile(r"[^:]+:[A-Za-z_][\w.]*")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -77,7 +77,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     file: Path
-    agents: dict[str, dict[str, str]]
+    agents: dict[str, dict[str, Any]]
     env: Path | dict[str, str]
     folders: tuple[Path, ...] = ()
     packages: tuple[str, ...] = ()
@@ -142,11 +142,12 @@ def read_project(file: Path) -> Project:
     local, packages = _dependencies(values.get("dependencies", []), folder, problems)
     env = _env(values.get("env", {}), folder, problems)
     auth = _auth(values.get("auth"), folder, problems)
+    store = _store(values.get("store") or {}, folder, problems)
     if problems:
         raise ConfigError("\n".join(f"{file}: {problem}" for problem in problems))
     return Project(
         file=file,
-        agents=agents,
+        agents={key: {**agent, **store} for key, agent in agents.items()},
         env=env,
         folders=_folders(folder, agents, local),
         packages=packages,
@@ -209,6 +210,25 @@ def _auth(auth: Any, folder: Path, problems: list[str]) -> str | None:
         return _absolute(path, folder)
     problems.append("auth must be an object whose path is ./file.py:name or package.module:name")
     return None
+
+
+def _store(store: Any, folder: Path, problems: list[str]) -> dict[str, Any]:
+    """The options of the graphs' store, as in an agent's configuration. Other keys of it are for LangGraph's server."""
+    index, ttl = (store.get("index"), store.get("ttl")) if isinstance(store, dict) else (store, store)
+    if not all(part is None or isinstance(part, dict) for part in (index, ttl)):
+        problems.append("store must be an object, in which index and ttl are objects")
+        return {}
+    options: dict[str, Any] = {}
+    if index:
+        embed = index.get("embed")
+        options["index"] = {
+            **{key: index[key] for key in ("dims", "fields") if index.get(key) is not None},
+            "embed": _absolute(embed, folder) if isinstance(embed, str) else embed,
+        }
+    if ttl and ttl.get("default_ttl") is not None:
+        wanted = ("default_ttl", "refresh_on_read", "sweep_interval_minutes")
+        options["ttl"] = {key: ttl[key] for key in wanted if ttl.get(key) is not None}
+    return {"langgraph": {"store": options}} if options else {}
 
 
 def _agent(name: str, key: str, target: str, description: object) -> dict[str, str]:

@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from llamon_agent.config.adapters import Checkpointer
 from llamon_agent.config.data import DataConfig, PostgresConfig
 from llamon_agent.config.edge import AgentSpec
@@ -22,6 +24,8 @@ from llamon_agent.store.sqlite.store import SqliteTaskStore
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
+    from llamon_agent.adapters.langgraph.stores.opening import StoreOptions
+    from llamon_agent.adapters.langgraph.stores.owned import Table
     from llamon_agent.store.postgres.pool import Pool
 
 
@@ -39,6 +43,26 @@ class Storage:
         Raises: ConfigError.
         """
         return await self._checkpoints(spec.target.name, spec.langgraph.checkpointer, stack)
+
+    async def open_store(self, spec: AgentSpec, stack: AsyncExitStack) -> "Table":
+        """The store for an agent's graph, where its threads are. Raises: ConfigError."""
+        from llamon_agent.adapters.langgraph.stores.opening import open_file, open_memory
+
+        name, kind = spec.target.name, spec.langgraph.checkpointer
+        options = _store_options(spec)
+        if self._pool is not None and self._data.postgres is not None and kind == "postgres":
+            from llamon_agent.adapters.langgraph.stores.postgres import open_postgres
+            from llamon_agent.store.postgres.schema import schema_lock
+
+            lock, pipeline, access = schema_lock(self._pool), self._data.postgres.pipeline, self._pool.access
+            in_database = open_postgres(
+                self._pool, agent=name, options=options, lock=lock, pipeline=pipeline, access=access
+            )
+            return await stack.enter_async_context(in_database)
+        if kind == "sqlite":
+            in_file = open_file(name, self._data.folder / name, options, _store_file)
+            return await stack.enter_async_context(in_file)
+        return await stack.enter_async_context(open_memory(name, options))
 
     async def open_threads(self, agent: str, stack: AsyncExitStack) -> "BaseCheckpointSaver[str] | None":
         """The threads of an agent that are kept here, whether or not it is still served; None where there are none.
@@ -69,6 +93,25 @@ class Storage:
         return await stack.enter_async_context(
             open_checkpoints(kind, self._data.folder / name, access_to=_threads_file)
         )
+
+
+def _store_options(spec: AgentSpec) -> "StoreOptions":
+    from llamon_agent.adapters.langgraph.stores.opening import StoreOptions
+
+    index, ttl = spec.langgraph.store.index, spec.langgraph.store.ttl
+    options = StoreOptions(embed=index.embed, fields=index.fields) if index else StoreOptions()
+    if ttl is None:
+        return options
+    return msgspec.structs.replace(
+        options,
+        ttl_minutes=ttl.default_ttl,
+        refresh_on_read=ttl.refresh_on_read,
+        sweep_minutes=ttl.sweep_interval_minutes,
+    )
+
+
+def _store_file(file: Path) -> SqliteFile:
+    return SqliteFile(file, "the store in")
 
 
 def _threads_file(file: Path) -> SqliteFile:

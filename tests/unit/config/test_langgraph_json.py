@@ -257,7 +257,35 @@ def test_a_variable_that_a_project_has_set_changes_with_it(read: Read) -> None:
 def test_keys_that_mean_nothing_here_are_named_in_one_warning(read: Read, caplog: pytest.LogCaptureFixture) -> None:
     project = read(store={"ttl": {}}, http={"app": "x:y"}, checkpointer={"ttl": {}}, ui={}, python_version="3.12")
     move_in(project)
-    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["store, http, checkpointer"]
+    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["http, checkpointer"]
+
+
+def test_the_store_has_the_projects_options(read: Read) -> None:
+    index = {"embed": "./embed.py:embed", "dims": 3, "fields": ["text"], "other": 1}
+    project = read(store={"index": index, "ttl": {"default_ttl": 5, "refresh_on_read": False, "other": 1}})
+    (agent,) = project.agents.values()
+    store = agent["langgraph"]["store"]
+    assert store["ttl"] == {"default_ttl": 5, "refresh_on_read": False}
+    assert (store["index"]["dims"], store["index"]["fields"]) == (3, ["text"])
+    assert Path(store["index"]["embed"].partition(":")[0]).is_absolute()
+    assert set(store["index"]) == {"dims", "fields", "embed"}
+
+
+def test_a_model_that_makes_embeddings_is_no_file(read: Read) -> None:
+    (agent,) = read(store={"index": {"embed": "openai:small"}}).agents.values()
+    assert agent["langgraph"]["store"] == {"index": {"embed": "openai:small"}}
+
+
+@pytest.mark.parametrize("store", [{"ttl": {"sweep_interval_minutes": 5}}, {"path": "./own.py:store"}, {}])
+def test_a_store_without_options_sets_none(read: Read, store: Any) -> None:
+    (agent,) = read(store=store).agents.values()
+    assert "langgraph" not in agent
+
+
+@pytest.mark.parametrize("store", ["x", {"index": "x"}, {"ttl": 5}])
+def test_a_store_of_another_form_is_refused(read: Read, store: Any) -> None:
+    with pytest.raises(ConfigError, match="store must be an object"):
+        read(store=store)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from langgraph.store.base import BaseStore
 
 from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
@@ -36,11 +37,13 @@ from llamon_agent.adapters.langgraph.state import (
     result_with_fields,
     state_use,
 )
+from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.adapters.langgraph.stream_events import StreamTranslator
 from llamon_agent.adapters.langgraph.thread import Graph, Thread, ThreadState, thread_config
 from llamon_agent.adapters.langgraph.tool_calls import separate_tool_calls
 from llamon_agent.adapters.langgraph.versions import is_invalid_resume
 from llamon_agent.adapters.prompts import PrefillToLc, plain_prefill
+from llamon_agent.domain.caller import DEFAULT_PRINCIPAL
 from llamon_agent.domain.errors import AgentError, AnswerIncomplete, BackendError
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.ids import random_id
@@ -82,6 +85,7 @@ class LangGraphAgent:
         mapping: StateMapping | None = None,
         window_size: int | None = None,
         values: RunValues = _NO_VALUES,
+        stores: Table | None = None,
     ) -> None:
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
@@ -89,6 +93,7 @@ class LangGraphAgent:
         keep_readable_messages()
         self._graph = graph
         self._values = values
+        self._stores = stores if graph.store is None else None
         self._context = context_for(graph, values.context)
         self._context_fields = context_fields(graph)
         self._prefill_to_lc = prefill_to_lc
@@ -225,10 +230,14 @@ class LangGraphAgent:
         """The thread of a turn, with what the graph's code learns of its caller."""
         values = self._values.configurable_for(turn)
         config = thread_config(turn.thread_id, values, session_id=turn.session_id, task_id=turn.task_id)
-        return Thread(self._graph, config, self._values.context_for(self._context, self._context_fields, turn))
+        context = self._values.context_for(self._context, self._context_fields, turn)
+        return Thread(self._graph, config, context, self._store_of(turn.caller.owner))
 
     def _thread(self, config: RunnableConfig) -> Thread:
-        return Thread(self._graph, config, self._context)
+        return Thread(self._graph, config, self._context, self._store_of(DEFAULT_PRINCIPAL))
+
+    def _store_of(self, owner: str) -> BaseStore | None:
+        return None if self._stores is None else self._stores.of(owner)
 
     async def _repairing(self, thread: Thread, events: AsyncGenerator[AgentEvent]) -> AsyncGenerator[AgentEvent]:
         """The events of a call for callers without `close_turn`: if it is closed in the middle, it repairs its thread.

@@ -21,6 +21,7 @@ from typing import Any, NotRequired, get_origin, get_type_hints
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ValidationError
 
 from llamon_agent.adapters.imports.failure import explain
@@ -115,11 +116,14 @@ def _fields_of(schema: type[Any]) -> frozenset[str]:
     return frozenset(getattr(schema, "__annotations__", {}))
 
 
-def runtime_for(graph: _Graph, context: Context | None) -> Runtime[Any]:
-    """The runtime that a graph's code has in a run, for code that is called outside of one."""
+def runtime_for(graph: _Graph, context: Context | None, store: BaseStore | None = None) -> Runtime[Any]:
+    """The runtime that a graph's code has in a run, for code that is called outside of one.
+
+    Shape: store is the one that it gets if it has none of its own.
+    """
     schema, given = _schema(graph), None if context is None else GivenContext(context)
     made = schema(**given) if schema is not None and given is not None and _is_made(schema) else given
-    return Runtime(context=made, store=graph.store)
+    return Runtime(context=made, store=graph.store or store)
 
 
 def _schema(graph: _Graph) -> type[Any] | None:

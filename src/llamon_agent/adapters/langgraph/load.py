@@ -25,6 +25,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
+from langgraph.store.memory import InMemoryStore
 
 from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target, own_files
@@ -32,6 +33,8 @@ from llamon_agent.adapters.langgraph.context import Context, check_context
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
 from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
 from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state, state_use
+from llamon_agent.adapters.langgraph.stores.opening import index_of
+from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
 from llamon_agent.adapters.langgraph.versions import warn_of_old_version
 from llamon_agent.domain.errors import ConfigError
@@ -53,6 +56,7 @@ async def load_graph(
     target: str,
     *,
     checkpointer: BaseCheckpointSaver[Any] | None,
+    stores: Table | None = None,
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
@@ -61,15 +65,16 @@ async def load_graph(
 ) -> Graph:
     """The graph of a target, ready to run, and checked against the mapping and the window.
 
-    Shape:  context is what is configured for its context. stack keeps a factory's context manager open; without a stack
-            there may be no such factory. agent is the name in a configuration, for the texts of errors.
+    Shape:  stores are the place for what its code keeps across conversations. context is what is configured for its
+            context. stack keeps a factory's context manager open; without a stack there may be no such factory. agent
+            is the name in a configuration, for the texts of errors.
     Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
     warn_of_old_version()
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     await asyncio.to_thread(_warn_of_own_server, target)
     made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
-    graph = _with_checkpointer(target, _compiled(target, made), checkpointer)
+    graph = equipped(target, _compiled(target, made), checkpointer, stores)
     check_state(graph, mapping or StateMapping(), target, agent)
     check_memory(graph, window_size, target)
     check_context(graph, target, context, agent)
@@ -137,6 +142,20 @@ def _compiled(target: str, made: Any) -> Graph:
     except ValueError as exc:
         log.warning("the graph of %r cannot be compiled: %s", target, exc)
         raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the line above says why.") from exc
+
+
+def equipped(target: str, graph: Graph, saver: BaseCheckpointSaver[Any] | None, stores: Table | None) -> Graph:
+    """A graph with the edge's checkpointer, and without a store of its own whose place the edge's takes."""
+    return _with_store(target, _with_checkpointer(target, graph, saver), stores)
+
+
+def _with_store(target: str, graph: Graph, stores: Table | None) -> Graph:
+    own = graph.store
+    if stores is None or not isinstance(own, InMemoryStore) or isinstance(stores.inner, InMemoryStore):
+        return graph
+    log.info("the target %r: what its code stores is kept by this edge, not in its %s", target, type(own).__name__)
+    stores.index = stores.index or index_of(own, stores.inner)
+    return graph.copy(update={"store": None})
 
 
 def _with_checkpointer(target: str, graph: Graph, ours: BaseCheckpointSaver[Any] | None) -> Graph:

@@ -20,6 +20,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from llamon_agent.adapters.langgraph.callbacks import StopInThread, StructuredOutput
@@ -70,7 +72,8 @@ class ThreadState:
 class Thread:
     """A thread of a graph. Without a checkpointer it is always new, and needs no repair.
 
-    Shape: context is the `runtime.context` of the graph's code; None where the graph declares none.
+    Shape: context is the `runtime.context` of the graph's code; None where the graph declares none. store is what its
+           code finds as its store; None if the graph has one of its own.
 
     One run at a time: the caller holds a lock per context from `read` to the run's end.
     """
@@ -78,6 +81,7 @@ class Thread:
     graph: Graph
     config: RunnableConfig
     context: Context | None = None
+    store: BaseStore | None = None
 
     @property
     def is_saved(self) -> bool:
@@ -107,11 +111,9 @@ class Thread:
         Durability is "sync": a step is saved before the next one begins, so that after a crash no node runs again if
         others had followed it. LangGraph's default, "async", saves a step while the next one runs.
         """
-        config: RunnableConfig = {
-            **self.config,
-            "configurable": {**self.config["configurable"], _RUNTIME: StepRuntime(store=self.graph.store)},
-            "callbacks": [StructuredOutput(), StopInThread()],
-        }
+        runtime = StepRuntime(store=self.store or self.graph.store)
+        config = _with_runtime(self.config, runtime)
+        config["callbacks"] = [StructuredOutput(), StopInThread()]
         chunks = self.graph.astream(
             given,
             config,
@@ -180,8 +182,7 @@ class Thread:
         """A config for an update as START, which asks the graph's conditional edges where to go; they may take a
         runtime, and outside of a run LangGraph has none for them. It is not saved.
         """
-        runtime = runtime_for(self.graph, self.context)
-        return {**config, "configurable": {**config["configurable"], _RUNTIME: runtime}}
+        return _with_runtime(config, runtime_for(self.graph, self.context, self.store))
 
     async def _questions(self, snapshot: StateSnapshot) -> tuple[Question, ...]:
         if snapshot.interrupts:
@@ -211,6 +212,10 @@ class Thread:
             return False
         before = await self.graph.aget_state(snapshot.parent_config)
         return any(_is_among(task.name, graph.interrupt_after_nodes) for task in before.tasks)
+
+
+def _with_runtime(config: RunnableConfig, runtime: Runtime[Any]) -> RunnableConfig:
+    return {**config, "configurable": {**config["configurable"], _RUNTIME: runtime}}
 
 
 def subgraphs_of(graph: Graph, *, recurse: bool = False) -> list[tuple[str, Graph]]:

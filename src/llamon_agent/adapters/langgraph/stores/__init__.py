@@ -1,0 +1,1 @@
+"""The store of a graph: what its code keeps across conversations."""

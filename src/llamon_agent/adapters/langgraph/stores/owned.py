@@ -1,0 +1,183 @@
+"""One caller's part of an agent's store, which looks like a whole store to the graph's code.
+
+Theory. All callers share a table. So each namespace is kept below a label made of the agent and the caller's owner: a
+digest of fixed length, so that no two are equal, none begins another, and none holds a character that a table takes for
+a pattern. The code never sees the label, in no result and no list.
+
+Code may use a store from the event loop and from threads, and with methods that are async or not. What is not on the
+loop goes there, because the table's connections and the report of its outages belong to it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchOp,
+)
+
+from llamon_agent.adapters.langgraph.checkpoints.access import Access
+from llamon_agent.adapters.langgraph.stores.values import NOT_KEPT, keepable
+from llamon_agent.adapters.langgraph.stores.vectors import VectorIndex
+from llamon_agent.domain.errors import AgentError
+
+Namespace = tuple[str, ...]
+
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+_MAX_NAMESPACES = 100_000
+
+_NOT_ON_THE_LOOP = "This store needs its async methods here: await aput, aget and asearch in async code."
+
+
+def label_of(*names: str) -> str:
+    """A label that no other names have. Shape: 64 hexadecimal digits."""
+    return sha256("".join(f"{len(name)}:{name}" for name in names).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Table:
+    """What the stores of all callers of an agent share.
+
+    Shape: inner keeps the items; blocks says that its methods that are not async must not be called on the event loop;
+           refused are its errors that say that it cannot keep a value.
+    """
+
+    def __init__(
+        self,
+        inner: BaseStore,
+        *,
+        agent: str,
+        access: Access,
+        index: VectorIndex | None = None,
+        blocks: bool = False,
+        refused: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self.inner = inner
+        self.access = access
+        self.index = index
+        self.blocks = blocks
+        self.refused = refused
+        self._agent = agent
+        self._loop = asyncio.get_running_loop()
+
+    def of(self, owner: str) -> "OwnedStore":
+        """The store of a caller."""
+        return OwnedStore(self, label_of(self._agent, owner))
+
+    @property
+    def is_on_loop(self) -> bool:
+        """Whether the caller of this runs on the event loop of the table."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def on_loop(self, make: Callable[[], Any]) -> Any:
+        """Run a coroutine on the loop, from a thread, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(make(), self._loop).result()
+
+
+class OwnedStore(BaseStore):
+    """A caller's part of a table. Raises: AgentError, for a value that cannot be kept; BackendError."""
+
+    def __init__(self, table: Table, label: str) -> None:
+        self._table = table
+        self._label = label
+        self.supports_ttl = table.inner.supports_ttl
+        self.ttl_config = table.inner.ttl_config
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        given = list(ops)
+        if not self._table.is_on_loop:
+            results: list[Result] = self._table.on_loop(lambda: self.abatch(given))
+            return results
+        if self._table.blocks or self._table.index is not None:
+            raise AgentError(_NOT_ON_THE_LOOP)
+        with self._accessing(given):
+            inner = self._table.inner.batch([self._inward(op) for op in given])
+            return [self._outward(op, result) for op, result in zip(given, inner, strict=True)]
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        given = list(ops)
+        with self._accessing(given):
+            if self._table.index is not None:
+                return [self._outward(op, await self._with_vectors(op, self._table.index)) for op in given]
+            inner = await self._table.inner.abatch([self._inward(op) for op in given])
+            return [self._outward(op, result) for op, result in zip(given, inner, strict=True)]
+
+    async def _with_vectors(self, op: Op, index: VectorIndex) -> Result:
+        """Carry out an operation where items have vectors, which are kept and deleted with them."""
+        inner = self._inward(op)
+        if isinstance(op, SearchOp) and op.query and isinstance(inner, SearchOp):
+            return await index.search(inner, op.query)
+        vectors = [await index.vectors_of(inner)] if isinstance(inner, PutOp) else []
+        results = await self._table.inner.abatch([inner, *vectors])
+        return results[0]
+
+    @contextmanager
+    def _accessing(self, ops: Sequence[Op]) -> Iterator[None]:
+        """Around a use of the table. Raises: BackendError; AgentError, if the table works but refuses a value."""
+        access, refused = self._table.access, None
+        with access.writing() if any(isinstance(op, PutOp) for op in ops) else access.reading():
+            try:
+                yield
+            except self._table.refused as exc:
+                refused = exc
+        if refused is not None:
+            raise AgentError(NOT_KEPT) from refused
+
+    def _inward(self, op: Op) -> Op:
+        """An operation on the table. Raises: AgentError: it names or holds what cannot be kept."""
+        match op:
+            case ListNamespacesOp():
+                mine = MatchCondition(match_type="prefix", path=(self._label,))
+                return ListNamespacesOp(match_conditions=(mine,), max_depth=None, limit=_MAX_NAMESPACES)
+            case SearchOp(namespace_prefix=prefix, filter=wanted):
+                return op._replace(namespace_prefix=self._inner(prefix), filter=keepable(wanted), query=None)
+            case PutOp(namespace=namespace, key=key, value=value):
+                return op._replace(namespace=self._inner(namespace), key=keepable(key), value=keepable(value))
+            case GetOp(namespace=namespace, key=key):
+                return op._replace(namespace=self._inner(namespace), key=keepable(key))
+        raise TypeError(f"{type(op).__name__} is no operation of a store")
+
+    def _inner(self, namespace: Namespace) -> Namespace:
+        return (self._label, *keepable(namespace))
+
+    def _outward(self, op: Op, result: Any) -> Result:
+        """A result as the graph's code gets it: without the label."""
+        if isinstance(op, ListNamespacesOp):
+            return _listed(op, [namespace[1:] for namespace in result])
+        if isinstance(result, list):
+            return [_outer(item) for item in result]
+        return _outer(result) if isinstance(result, Item) else None
+
+
+def _outer(item: AnyItem) -> AnyItem:
+    """An item without the label in front of its namespace."""
+    found = copy(item)
+    found.namespace = tuple(item.namespace[1:])
+    return found
+
+
+def _listed(op: ListNamespacesOp, namespaces: Sequence[Namespace]) -> list[Namespace]:
+    """The namespaces that an operation asks for, of all. Source: langgraph.store.memory, which works the same way."""
+    fitting = [each for each in namespaces if all(_fits(condition, each) for condition in op.match_conditions or ())]
+    depth = op.max_depth
+    return sorted({each if depth is None else each[:depth] for each in fitting})[op.offset : op.offset + op.limit]
+
+
+def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
+    path = tuple(condition.path)
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return len(namespace) >= len(path) and all(wanted in ("*", is_) for wanted, is_ in zip(path, part, strict=True))

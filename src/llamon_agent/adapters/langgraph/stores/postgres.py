@@ -1,0 +1,43 @@
+"""Items of stores in a Postgres database. All agents share LangGraph's own table; a caller's label names its agent."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import psycopg
+from langgraph.store.postgres.aio import AsyncPostgresStore
+from psycopg_pool import AsyncConnectionPool
+
+from llamon_agent.adapters.langgraph.checkpoints.access import Access
+from llamon_agent.adapters.langgraph.stores.opening import StoreOptions, index_for, sweeping
+from llamon_agent.adapters.langgraph.stores.owned import Table
+from llamon_agent.domain.errors import ConfigError
+
+_REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+"""The errors by which a working database refuses a value."""
+
+
+@asynccontextmanager
+async def open_postgres(
+    pool: AsyncConnectionPool[Any],
+    *,
+    agent: str,
+    options: StoreOptions,
+    lock: AbstractAsyncContextManager[object],
+    pipeline: bool,
+    access: Access,
+) -> AsyncGenerator[Table]:
+    """Items in a database. Shape: see open_postgres_checkpoints. Raises: ConfigError: its table cannot be made."""
+    inner = AsyncPostgresStore(pool, ttl=options.ttl)
+    inner.supports_pipeline = inner.supports_pipeline and pipeline
+    try:
+        async with lock:
+            await inner.setup()
+    except psycopg.Error as exc:
+        raise ConfigError(
+            "data.postgres: the table of LangGraph's store cannot be made or changed: "
+            "grant this user create on the schema, and make it the tables' owner."
+        ) from exc
+    index = index_for(inner, options, agent)
+    async with sweeping(inner, access, options):
+        yield Table(inner, agent=agent, access=access, index=index, blocks=True, refused=_REFUSED)

@@ -1,0 +1,66 @@
+"""Which values a store can keep: the same ones in memory, in SQLite and in Postgres."""
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from llamon_agent.domain.errors import AgentError
+
+NOT_KEPT = "The agent wanted to keep a value in its store that cannot be saved."
+"""The caller's error text if a value cannot be stored, though the storage works."""
+
+_MAX_INT = 1 << 63
+
+_NO_KEY = object()
+"""In the place of a key that is no text; it is not kept."""
+
+
+def keepable(value: Any) -> Any:
+    """A value of a store as plain JSON.
+
+    Shape:  dates, ids and dataclasses become text and objects, as msgspec does it. Texts without U+0000 and lone
+            surrogates, finite numbers, integers of 64 bits, and keys that are text.
+    Raises: AgentError: it is or holds another value.
+    """
+    try:
+        plain = msgspec.to_builtins(value)
+        is_kept = all(map(_is_kept, _parts(plain)))
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise AgentError(NOT_KEPT) from exc
+    if not is_kept:
+        raise AgentError(NOT_KEPT)
+    return plain
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """All keys and single values in a value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key if isinstance(key, str) else _NO_KEY
+            yield from _parts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _parts(inner)
+    else:
+        yield value
+
+
+def _is_kept(value: object) -> bool:
+    match value:
+        case str():
+            return "\0" not in value and _is_unicode(value)
+        case float():
+            return isfinite(value)
+        case int():
+            return -_MAX_INT <= value < _MAX_INT
+    return value is None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
