@@ -91,7 +91,7 @@ def project(tmp_path: Path) -> Path:
     write(root / "pyproject.toml", "[project]\nname = 'packed'\n")
     write(root / ".env", "LG_WORD=hello\n")
     graphs = {"Plain": "./agent.py:graph", "packed": {"path": "./src/packed/agent.py:make", "description": "Packed."}}
-    keys = {"dependencies": [".", "langgraph"], "graphs": graphs, "env": ".env", "store": {"ttl": {}}}
+    keys = {"dependencies": [".", "langgraph"], "graphs": graphs, "env": ".env", "http": {"app": "x:y"}}
     (root / "langgraph.json").write_text(json.dumps(keys), encoding="utf-8")
     return root
 
@@ -104,7 +104,7 @@ async def test_a_langgraph_json_is_served_as_it_stands(project: Path, tmp_path: 
             assert (packed["title"], packed["description"]) == ("packed", "Packed.")
             assert await official_says(http, edge.url, "a") == "plain hello: a"
             assert await official_says(http, f"{edge.url}/a2a/packed/", "b") == "packed hello: b"
-    assert "not used by this edge: store" in (tmp_path / "data.log").read_text()
+    assert "not used by this edge: http" in (tmp_path / "data.log").read_text()
 
 
 async def test_a_context_is_a_thread_of_each_agent_and_outlives_a_restart(project: Path, tmp_path: Path) -> None:
