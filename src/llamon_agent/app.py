@@ -191,7 +191,7 @@ async def _open(storage: Storage, spec: AgentSpec, stack: AsyncExitStack) -> tup
 
     assert isinstance(agent, LangGraphAgent)
     target = spec.target.target if spec.target.adapter == "langgraph" else None
-    return agent, introduce(agent.graph, target, agent.mapping)
+    return agent, introduce(agent.graph, target, agent.use)
 
 
 async def _open_agent(spec: AgentSpec, storage: Storage, stack: AsyncExitStack) -> Agent:

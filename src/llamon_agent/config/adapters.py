@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from llamon_agent.config.problems import Wrong
 from llamon_agent.config.sections import Section
-from llamon_agent.config.values import PublicUrl
+from llamon_agent.config.values import HEADER_PATTERN, PublicUrl
 
 _TAKEN = re.compile(r"__.*|thread_id|checkpoint_.*|a2a|(langgraph_)?user_id|langgraph_auth_.*")
 
@@ -104,7 +104,7 @@ class ModelConfig(Section):
 
 
 EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-CallerField = Annotated[str, Field(pattern=r"^(principal|tenant|scopes|claim:.+|header:[a-z0-9!#$%&'*+.^_`|~-]+)$")]
+CallerField = Annotated[str, Field(pattern=rf"^(principal|tenant|scopes|claim:.+|header:{HEADER_PATTERN})$")]
 
 
 class ProcessConfig(Section):

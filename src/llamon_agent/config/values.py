@@ -170,12 +170,13 @@ def _is_portable(value: object) -> bool:
             return value is None or isinstance(value, str)
 
 
-_HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+HEADER_PATTERN = r"[a-z0-9!#$%&'*+.^_`|~-]+"
+"""A header's name in lower case. Source: RFC 9110 §5.1 (field names are case-insensitive), §5.6.2 (token)."""
 
 
 def _caller_header(name: str) -> str:
-    """A header's name, in lower case. Source: RFC 9110 §5.1 (field names are case-insensitive), §5.6.2 (token)."""
-    if not _HEADER.fullmatch(name.lower()):
+    """A header's name, in lower case."""
+    if not re.fullmatch(HEADER_PATTERN, name.lower()):
         raise Wrong("must be the name of a header, such as x-user-id")
     return name.lower()
 

@@ -32,6 +32,7 @@ from llamon_agent.adapters.langgraph.schema import IDS, Placed
 from llamon_agent.adapters.langgraph.state import (
     GraphResult,
     StateMapping,
+    StateUse,
     content_of,
     result_of_run,
     result_with_fields,
@@ -108,9 +109,9 @@ class LangGraphAgent:
         return self._graph
 
     @property
-    def mapping(self) -> StateMapping:
-        """The keys of its state that are configured."""
-        return self._mapping
+    def use(self) -> StateUse:
+        """How the graph's state is used."""
+        return self._use
 
     @property
     def survives_restart(self) -> bool:

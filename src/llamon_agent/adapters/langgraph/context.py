@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 Context = Mapping[str, Any]
 """The values of a context, by the names of the schema's fields."""
 
+NO_CONTEXT: Context = {}
+
 USER_IDS = frozenset({"user_id", "langgraph_user_id", "langgraph_auth_user_id"})
 """The names by which graphs read the caller's id, langmem's and LangGraph's among them."""
 
@@ -54,7 +56,7 @@ class _NotMade(Exception):
     """A schema requires values that it does not get. Its text may be shown."""
 
 
-def check_context(graph: _Graph, target: str, given: Context = {}, agent: str = "NAME") -> None:  # noqa: B006
+def check_context(graph: _Graph, target: str, given: Context = NO_CONTEXT, agent: str = "NAME") -> None:
     """Report, at start, what a graph's context lacks.
 
     Shape:  given is what is configured for it; agent is the name in a configuration.
@@ -81,7 +83,7 @@ def check_context(graph: _Graph, target: str, given: Context = {}, agent: str = 
         log.warning("The target %r: its context %s is without %s here", target, schema.__name__, listed)
 
 
-def context_for(graph: _Graph, given: Context = {}) -> Context | None:  # noqa: B006 -- never written
+def context_for(graph: _Graph, given: Context = NO_CONTEXT) -> Context | None:
     """The context that each run of a graph gets, but for what is its caller's; None: none.
 
     Shape: given is what is configured for it.

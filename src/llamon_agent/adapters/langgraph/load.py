@@ -29,10 +29,10 @@ from langgraph.store.memory import InMemoryStore
 
 from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target, own_files
-from llamon_agent.adapters.langgraph.context import Context, check_context
+from llamon_agent.adapters.langgraph.context import NO_CONTEXT, Context, check_context
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
 from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
-from llamon_agent.adapters.langgraph.state import StateMapping, check_memory, check_state, state_use
+from llamon_agent.adapters.langgraph.state import StateMapping, StateUse, check_memory, check_state
 from llamon_agent.adapters.langgraph.stores.opening import index_of
 from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
@@ -42,8 +42,6 @@ from llamon_agent.domain.message import JSON, TEXT
 from llamon_agent.domain.profile import OUTPUT_MODES, SelfDescription, Skill
 
 log = logging.getLogger(__name__)
-
-_NO_CONTEXT: Context = {}
 
 _NOT_A_GRAPH = (
     "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, "
@@ -60,7 +58,7 @@ async def load_graph(
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
-    context: Context = _NO_CONTEXT,
+    context: Context = NO_CONTEXT,
     agent: str = "NAME",
 ) -> Graph:
     """The graph of a target, ready to run, and checked against the mapping and the window.
@@ -216,12 +214,11 @@ _MAX_CHARS = 500
 """How much of a docstring is used; a reader that chooses an agent does not read more."""
 
 
-def introduce(graph: Graph, target: str | None, mapping: StateMapping | None = None) -> SelfDescription:
+def introduce(graph: Graph, target: str | None, use: StateUse) -> SelfDescription:
     """The defaults of a graph's card.
 
-    Shape: the docstring is that of the target's module; there is none without a target.
+    Shape: the docstring is that of the target's module; there is none without a target. use is of this graph.
     """
-    use = state_use(graph, mapping or StateMapping())
     fields, skill = fields_extension(graph, use), fields_skill(use)
     return SelfDescription(
         name=graph.name if graph.name and graph.name != _NAMELESS else None,

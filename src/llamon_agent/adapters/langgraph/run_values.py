@@ -29,10 +29,6 @@ PERMISSIONS = "langgraph_auth_permissions"
 HOST = "a2a"
 """Where the metadata of the host is, and the request headers that the configuration chooses."""
 
-TAKEN = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", USER, *USER_IDS, PERMISSIONS, HOST})
-"""The names in `configurable` that no configuration and no caller can set; nor can they set any with two underscores in
-front."""
-
 Values = Mapping[str, Any]
 
 

@@ -10,9 +10,9 @@ breakpoint, have crashed, have lost its process, or have been written from outsi
 - a thread is new only if nothing was ever saved of it. One whose first turn crashed is not new.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -58,14 +58,19 @@ class ThreadState:
     """What is saved of a thread, as far as a turn needs it.
 
     Shape: unfinished: a step is not over, though no question is pending: nodes of it are next, or all of them have
-           ended and their writes are not yet part of the state. lacks_results: a tool call has no result.
+           ended and their writes are not yet part of the state. entries are its messages as the state has them.
     """
 
     exists: bool = False
     messages: tuple[BaseMessage, ...] = ()
     questions: tuple[Question, ...] = ()
-    lacks_results: bool = False
     unfinished: bool = False
+    entries: Sequence[Any] = field(default=(), compare=False, repr=False)
+
+    @property
+    def lacks_results(self) -> bool:
+        """Whether a tool call has no result. Reads the whole history."""
+        return with_tool_results(self.entries) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +102,9 @@ class Thread:
         return ThreadState(
             exists=snapshot.metadata is not None,
             messages=messages_in(snapshot.values),
-            lacks_results=with_tool_results(entries_in(snapshot.values)) is not None,
             questions=questions,
             unfinished=bool(snapshot.tasks) and not questions,
+            entries=entries_in(snapshot.values),
         )
 
     def stream(self, given: dict[str, Any] | Command[Any] | None, *, with_updates: bool = False) -> AsyncGenerator[Any]:

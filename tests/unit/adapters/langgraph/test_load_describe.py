@@ -13,6 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from llamon_agent.adapters.langgraph.load import introduce
+from llamon_agent.adapters.langgraph.state import StateMapping, state_use
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.profile import SelfDescription, Skill
 
@@ -58,13 +59,17 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("introduced", None)
 
 
+def described(of: Graph, target: str | None = None) -> SelfDescription:
+    return introduce(of, target, state_use(of, StateMapping()))
+
+
 def test_a_graph_without_a_name_docstring_or_tools_has_no_defaults() -> None:
-    assert introduce(graph(), None) == SelfDescription()
+    assert described(graph()) == SelfDescription()
 
 
 @pytest.mark.parametrize(("name", "told"), [("Support bot", "Support bot"), ("LangGraph", None), (None, None)])
 def test_a_graph_is_called_as_it_was_named(name: str | None, told: str | None) -> None:
-    assert introduce(graph(name=name), None).name == told
+    assert described(graph(name=name)).name == told
 
 
 @pytest.mark.parametrize(
@@ -79,12 +84,12 @@ def test_a_graph_is_called_as_it_was_named(name: str | None, told: str | None) -
 )
 def test_the_first_paragraph_of_the_modules_docstring_describes_it(module: Path, source: str, told: str | None) -> None:
     module.write_text(f"{source}graph = 1\n")
-    assert introduce(graph(), f"{module}:graph").description == told
+    assert described(graph(), f"{module}:graph").description == told
 
 
 def test_tools_are_skills_also_those_of_subgraphs_and_each_once() -> None:
     inner = graph(look_up, delete_file)
-    assert introduce(graph(delete_file, inner=inner), None).skills == (
+    assert described(graph(delete_file, inner=inner)).skills == (
         Skill(id="delete_file", name="Delete file", description="Delete a file, once it is approved.", tags=("tool",)),
         Skill(id="look_up", name="Look up", description="Look up", tags=("tool",)),
     )

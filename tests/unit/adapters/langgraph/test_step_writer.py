@@ -50,18 +50,6 @@ def graph_of(*nodes: Any, saver: BaseCheckpointSaver[str] | None, sequence: bool
     return builder.compile(checkpointer=saver)
 
 
-async def mail(state: MessagesState) -> dict[str, Any]:
-    note("draft written")
-    make("draft")
-    first = interrupt("Send it?")
-    note("mail sent")
-    make("receipt")
-    second = interrupt("Archive it?")
-    note("archived")
-    make("log")
-    return {"messages": [AIMessage(f"{first}, {second}")]}
-
-
 def sync_mail(state: MessagesState) -> dict[str, Any]:
     note("draft written")
     make("draft")
@@ -72,6 +60,10 @@ def sync_mail(state: MessagesState) -> dict[str, Any]:
     note("archived")
     make("log")
     return {"messages": [AIMessage(f"{first}, {second}")]}
+
+
+async def mail(state: MessagesState) -> dict[str, Any]:
+    return sync_mail(state)
 
 
 def inner(node: Any) -> Any:

@@ -32,7 +32,7 @@ from llamon_agent.domain.errors import AgentError, ConfigError
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import DeltaChannelHistory  # not in all versions that are allowed
 
-_REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 """The errors by which a working database refuses a value."""
 
 
@@ -145,7 +145,7 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         with self._access.writing():
             try:
                 yield
-            except _REFUSED as exc:
+            except REFUSED as exc:
                 refused = exc
         if refused is not None:
             raise AgentError(NOT_KEPT) from refused

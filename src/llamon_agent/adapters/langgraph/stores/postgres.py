@@ -9,12 +9,10 @@ from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
+from llamon_agent.adapters.langgraph.checkpoints.postgres import REFUSED
 from llamon_agent.adapters.langgraph.stores.opening import StoreOptions, index_for, sweeping
 from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.domain.errors import ConfigError
-
-_REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
-"""The errors by which a working database refuses a value."""
 
 
 @asynccontextmanager
@@ -40,4 +38,4 @@ async def open_postgres(
         ) from exc
     index = index_for(inner, options, agent)
     async with sweeping(inner, access, options):
-        yield Table(inner, agent=agent, access=access, index=index, blocks=True, refused=_REFUSED)
+        yield Table(inner, agent=agent, access=access, index=index, blocks=True, refused=REFUSED)
