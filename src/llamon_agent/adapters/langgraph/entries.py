@@ -16,12 +16,12 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typing_extensions
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_openai_messages
 from langgraph.channels.binop import BinaryOperatorAggregate
-from langgraph.checkpoint.serde import _msgpack
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import BaseModel
 
 from llamon_agent.adapters.langgraph.messages import MESSAGES
+from llamon_agent.adapters.langgraph.versions import add_safe_types
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -102,10 +102,7 @@ def keep_readable_messages() -> None:
     LangGraph warns of types that it does not know, and turns them into plain mappings in its strict mode.
     Source: langgraph.checkpoint.serde.jsonplus, `_check_allowed`.
     """
-    known = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
-    if known is not None:
-        ours = {(each.__module__, each.__name__) for each in _READABLE.values()}
-        _msgpack.SAFE_MSGPACK_TYPES = known | ours
+    add_safe_types(_READABLE.values())
 
 
 def _plain(message: Any) -> BaseMessage:

@@ -3,6 +3,7 @@
 Theory. Many projects are held at the version that they were written for. The rest of the adapter uses what all of the
 versions have; names that came later are looked up here.
 
+- langgraph-checkpoint 3.0 has no list of the types that come back from a checkpoint as what they were: all do.
 - An answer that does not fit the schema of its question is marked as such since 1.2.15. Before, no question had one.
 - Before 1.2.20 two questions that one node asks in turn have the same id. So an answer that names the first, and comes
   late, is taken for the second. Before 1.2.14 a question of a subgraph is listed until all questions of its step are
@@ -11,7 +12,9 @@ versions have; names that came later are looked up here.
 
 import logging
 import re
+from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 
 from langgraph import errors
@@ -21,7 +24,19 @@ log = logging.getLogger(__name__)
 IDS_ARE_UNIQUE = (1, 2, 20)
 """The first version in which each question has an id of its own."""
 
+_SAFE_TYPES = "SAFE_MSGPACK_TYPES"
+
 _RELEASE = re.compile(r"\d+(?:\.\d+)*")
+
+
+def add_safe_types(types: Iterable[type]) -> None:
+    """Let types come back from a checkpoint as what they were. Safe to call twice."""
+    try:
+        serde = import_module("langgraph.checkpoint.serde._msgpack")
+    except ModuleNotFoundError:
+        return
+    if (known := getattr(serde, _SAFE_TYPES, None)) is not None:
+        setattr(serde, _SAFE_TYPES, known | {(each.__module__, each.__name__) for each in types})
 
 
 def is_invalid_resume(exc: BaseException) -> bool:

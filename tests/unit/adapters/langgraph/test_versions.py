@@ -1,11 +1,13 @@
 import logging
+import sys
 from typing import Any
 
 import pytest
 from langgraph import errors
+from langgraph.checkpoint.serde import _msgpack
 
 from llamon_agent.adapters.langgraph import versions
-from llamon_agent.adapters.langgraph.versions import is_invalid_resume, warn_of_old_version
+from llamon_agent.adapters.langgraph.versions import add_safe_types, is_invalid_resume, warn_of_old_version
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +50,16 @@ def test_a_langgraph_without_marks_marks_nothing(monkeypatch: pytest.MonkeyPatch
     error: Any = marked()
     monkeypatch.delattr(errors, "is_invalid_resume")
     assert not is_invalid_resume(error)
+
+
+def test_types_are_added_to_langgraphs_list_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_msgpack, "SAFE_MSGPACK_TYPES", frozenset({("their", "Type")}))
+    add_safe_types([ValueError])
+    add_safe_types([ValueError])
+    assert {("their", "Type"), ("builtins", "ValueError")} == _msgpack.SAFE_MSGPACK_TYPES
+
+
+def test_a_langgraph_without_such_a_list_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph.checkpoint.serde._msgpack", None)
+    add_safe_types([ValueError])
+    assert ("builtins", "ValueError") not in _msgpack.SAFE_MSGPACK_TYPES
