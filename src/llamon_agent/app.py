@@ -223,18 +223,18 @@ async def _open_langgraph(spec: AgentSpec, storage: Storage, stack: AsyncExitSta
     values = RunValues(context=options.context, configurable=options.configurable, caller_sets=options.caller_sets)
     checkpointer = await storage.open_checkpoints(spec, stack)
     stores = await storage.open_store(spec, stack)
-    graph = await load_graph(
+    source = await load_graph(
         spec.target.target,
         checkpointer=checkpointer,
         stores=stores,
         stack=stack,
         mapping=mapping,
         window_size=options.window_size,
-        context=options.context,
+        values=values,
         agent=spec.target.name,
     )
     return LangGraphAgent(
-        graph,
+        source,
         prefill_to_lc=prefill_to_lc,
         mapping=mapping,
         window_size=options.window_size,

@@ -104,10 +104,6 @@ _ALL = frozenset(COLUMNS)
 _CALLS = _ALL - {"starts"}
 
 GAPS: Mapping[str, Gap] = {
-    "factory-of-config": Gap("A factory is called once, with an empty config.", text=True),
-    "factory-of-execution": Gap("A factory is called once, with an empty config.", text=True),
-    "factory-of-runtime": Gap("A factory is given a config, whatever it asks for.", _ALL),
-    "factory-of-both": Gap("A factory of two parameters is refused.", _ALL),
     "functional-text": Gap("The functional API is refused.", _ALL),
     "functional-messages": Gap("The functional API is refused.", _ALL),
     "asks-by-error": Gap("The old NodeInterrupt is asked again for ever.", frozenset({"remembers", "asks", "restart"})),

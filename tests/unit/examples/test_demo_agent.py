@@ -49,7 +49,7 @@ Talk = Callable[[str], Any]
 
 
 async def test_it_is_served_by_its_file() -> None:
-    graph = await load_graph(f"{FILE}:graph", checkpointer=InMemorySaver())
+    graph = (await load_graph(f"{FILE}:graph", checkpointer=InMemorySaver())).graph
     assert await agent_of(graph).invoke("hello", thread_id="t") == "You said: hello"
 
 

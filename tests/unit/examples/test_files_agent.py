@@ -17,7 +17,7 @@ PNG = Raw(data=b"\x89PNG", media_type="image/png", filename="a.png")
 
 async def answer(*parts: Part) -> tuple[str | None, list[tuple[str | None, tuple[Part, ...]]]]:
     """The text, and the artifacts by name."""
-    graph = await load_graph(f"{FILE}:graph", checkpointer=InMemorySaver())
+    graph = (await load_graph(f"{FILE}:graph", checkpointer=InMemorySaver())).graph
     message = Message(message_id="m", role=Role.USER, parts=parts)
     events = await events_of(agent_of(graph), msgspec.structs.replace(turn("see"), message=message))
     made = [event.artifact for event in events if isinstance(event, ArtifactMade)]

@@ -6,24 +6,23 @@ again, because only the saved state shows whether the run is done or waits. The 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from traceback import walk_tb
 from typing import Any
 
 import msgspec
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import GraphRecursionError
 from langgraph.store.base import BaseStore
 
 from llamon_agent.adapters.artifacts import artifact_made
-from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT
 from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
 from llamon_agent.adapters.langgraph.context import context_fields, context_for
 from llamon_agent.adapters.langgraph.entries import form_of, in_form, keep_readable_messages
+from llamon_agent.adapters.langgraph.factory import GraphSource
+from llamon_agent.adapters.langgraph.failures import NoMemory, Unfinished, agent_errors, public_text
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
@@ -63,14 +62,6 @@ _NO_VALUES = RunValues()
 Plan = RunGraph | Respond | AlreadyDone
 
 
-class _Unfinished(Exception):
-    """The stream ended, no question is pending, and yet nodes are next."""
-
-
-class _NoMemory(Exception):
-    """A graph without a checkpointer has raised an interrupt."""
-
-
 class LangGraphAgent:
     """Drives one graph for all its threads. Shared by all runs.
 
@@ -80,7 +71,7 @@ class LangGraphAgent:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph | GraphSource,
         *,
         prefill_to_lc: PrefillToLc = plain_prefill,
         mapping: StateMapping | None = None,
@@ -88,12 +79,15 @@ class LangGraphAgent:
         values: RunValues = _NO_VALUES,
         stores: Table | None = None,
     ) -> None:
+        self._source = source = graph if isinstance(graph, GraphSource) else GraphSource(graph)
+        graph = source.graph
         separate_tool_calls(graph)
         save_whole_writes_only(graph)
         allow_unsaved_graphs()
         keep_readable_messages()
         self._graph = graph
         self._values = values
+        self._all_stores = stores
         self._stores = stores if graph.store is None else None
         self._context = context_for(graph, values.context)
         self._context_fields = context_fields(graph)
@@ -105,7 +99,7 @@ class LangGraphAgent:
 
     @property
     def graph(self) -> Graph:
-        """The graph that it drives."""
+        """The graph that it drives, or, where each run makes its own, the one outside of runs."""
         return self._graph
 
     @property
@@ -126,6 +120,8 @@ class LangGraphAgent:
 
     def run(self, turn: Turn) -> AsyncGenerator[AgentEvent]:
         """Answer one turn. See runs.ports.Agent."""
+        if self._source.make is not None:
+            return self._with_made_graph(self._thread_of(turn), lambda agent: agent.run(turn))
         call = GraphCall(
             content=content_of(turn.message, turn.prompt),
             message_id=f"{turn.task_id}:{turn.message.message_id}",
@@ -140,12 +136,12 @@ class LangGraphAgent:
 
     async def close_turn(self, thread_id: str) -> None:
         """Repair a thread whose turn will not go on. See runs.ports.Agent."""
-        with _agent_errors():
+        with agent_errors():
             await self._thread(thread_config(thread_id)).repair()
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread. See runs.ports.Agent."""
-        with _agent_errors():
+        with agent_errors():
             await self._thread(thread_config(thread_id)).delete()
 
     async def invoke(
@@ -209,6 +205,9 @@ class LangGraphAgent:
     def _prompted(
         self, prompt: str, thread_id: str, prefill: Sequence[BaseMessage] | None, resume: Any = msgspec.UNSET
     ) -> AsyncGenerator[AgentEvent]:
+        if self._source.make is not None:
+            thread = self._thread(thread_config(thread_id))
+            return self._with_made_graph(thread, lambda agent: agent._prompted(prompt, thread_id, prefill, resume))
         seeds = prefill or ()
         new_id = random_id()
         answers = resume is not msgspec.UNSET
@@ -226,6 +225,41 @@ class LangGraphAgent:
         )
         thread = self._thread(thread_config(thread_id))
         return self._repairing(thread, self._events(thread, call))
+
+    async def _with_made_graph(
+        self, thread: Thread, begin: Callable[["LangGraphAgent"], AsyncGenerator[AgentEvent]]
+    ) -> AsyncGenerator[AgentEvent]:
+        """The events of a call whose graph is made for it, from an agent that drives this graph alone.
+
+        The last one comes after what the factory opened is closed: whoever reads it may read no further.
+        """
+        is_made, ending = False, None
+        try:
+            async with self._source.made_for(thread) as graph:
+                is_made = True
+                async with aclosing(begin(self._driving(graph))) as events:
+                    async for event in events:
+                        if isinstance(event, AgentEnding):
+                            ending = event
+                            break
+                        yield event
+        except AgentError:
+            if not is_made:  # else a question would still wait, and meet the next message
+                await self._repair_after_stop(thread)
+            raise
+        if ending is not None:
+            yield ending
+
+    def _driving(self, graph: Graph) -> "LangGraphAgent":
+        """An agent that differs from this one by its graph only."""
+        return LangGraphAgent(
+            graph,
+            prefill_to_lc=self._prefill_to_lc,
+            mapping=self._mapping,
+            window_size=self._window_size,
+            values=self._values,
+            stores=self._all_stores,
+        )
 
     def _thread_of(self, turn: Turn) -> Thread:
         """The thread of a turn, with what the graph's code learns of its caller."""
@@ -259,7 +293,7 @@ class LangGraphAgent:
     async def _plan(self, thread: Thread, call: GraphCall, again: Turn | None) -> tuple[Plan, Past | None]:
         """What to do with a call. Shape: again is the turn whose process ended in the middle of it, if it is one."""
         if again is not None:
-            with _agent_errors():
+            with agent_errors():
                 past = await past_of(thread, again.task_id)
                 state = await thread.read()
             if past is not None and (rest := decide_rest(call, self._begun(call, past), state, past, again.asked)):
@@ -271,7 +305,7 @@ class LangGraphAgent:
         """What is saved of the runs that led to an answered question: fields that they wrote belong to the answer."""
         if call.answer is None or not self._use.gives_fields:
             return None
-        with _agent_errors():
+        with agent_errors():
             return await past_of(thread, call.task_id)
 
     def _begun(self, call: GraphCall, past: Past) -> Started:
@@ -310,7 +344,7 @@ class LangGraphAgent:
                     yield kept
             if not is_invalid_resume(exc):
                 await self._repair_after_stop(thread)
-                raise AgentError(_public(exc)) from exc
+                raise AgentError(public_text(exc)) from exc
             questions = (await self._read(thread)).questions
             last = [*await self._corrections(thread, translator), ask(questions, _NOT_THAT)]
         for final in last:
@@ -320,7 +354,7 @@ class LangGraphAgent:
         self, thread: Thread, call: GraphCall, plan: Respond, past: Past | None
     ) -> Sequence[AgentEvent]:
         """The events of a call that runs no node: corrections of an earlier attempt, and the end."""
-        with _agent_errors():
+        with agent_errors():
             if plan.drops_pause:
                 await thread.repair()
             corrections = [] if past is None else await self._corrections(thread, self._translator(call, past))
@@ -328,7 +362,7 @@ class LangGraphAgent:
 
     async def _read(self, thread: Thread) -> ThreadState:
         """The thread as it is; if a lost process left it half done, it is repaired first."""
-        with _agent_errors():
+        with agent_errors():
             state = await thread.read()
             if state.unfinished or (not state.questions and state.lacks_results):
                 await thread.repair()
@@ -367,9 +401,9 @@ class LangGraphAgent:
         if state.questions:
             return [*await self._corrections(thread, translator), ask(state.questions)]
         if state.unfinished:
-            raise _Unfinished
+            raise Unfinished
         if translator.interrupted:
-            raise _NoMemory
+            raise NoMemory
         return list(_ending_of(self._result(call, translator, past), call))
 
     def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
@@ -401,36 +435,3 @@ def _ending_of(result: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | 
         artifact_id = f"{call.answer_id}-{result.data_name}"
         yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=result.data_name))
     yield Complete(text=result.text or "")
-
-
-@contextmanager
-def _agent_errors() -> Iterator[None]:
-    """Every error inside is the agent's, except that the storage of its threads is not available."""
-    try:
-        yield
-    except BackendError:
-        raise
-    except Exception as exc:  # a checkpointer may be the agent author's, too
-        raise AgentError(_public(exc)) from exc
-
-
-def _public(error: Exception) -> str | None:
-    """The caller's text of a failure, and never the error's own; None is our general text."""
-    match error:
-        case AgentError(public=public):  # from inside the graph; its author wrote it for the caller
-            return public
-        case GraphRecursionError():
-            return "The agent did not finish within its limit of steps."
-        case _Unfinished():
-            return "The agent stopped before it was finished."
-        case _NoMemory():
-            return "The agent asked for input, but it keeps no state to go on from; it needs a checkpointer."
-    return NOT_KEPT if _failed_to_save(error) else None
-
-
-def _failed_to_save(error: Exception) -> bool:
-    """Whether it was raised while a value was encoded for a checkpoint: the agent's state, or what it asks.
-
-    Its type does not show that, as the encoder raises TypeError. Source: langgraph SerializerProtocol.dumps_typed.
-    """
-    return any(frame.f_code.co_name == "dumps_typed" for frame, _line in walk_tb(error.__traceback__))

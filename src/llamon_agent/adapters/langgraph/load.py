@@ -1,7 +1,7 @@
 """From a target to a graph: `package.module:attr` or `./path/file.py:attr`.
 
 The attribute is a compiled graph, a builder that is not compiled yet, or a factory of either, sync or async or a
-context manager, without arguments or with one config, as langgraph.json allows. A graph that has its own checkpointer
+context manager, as langgraph.json allows (see `factory`). A graph that has its own checkpointer
 keeps it; one that was compiled with `checkpointer=False` stays without; every other one gets ours. A saver in memory,
 as in every tutorial, gives way to ours if ours outlives the process, as on LangGraph's own platform. The graph that the
 module holds is never changed: a copy gets our checkpointer.
@@ -14,8 +14,9 @@ import asyncio
 import inspect
 import logging
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -29,23 +30,27 @@ from langgraph.store.memory import InMemoryStore
 
 from llamon_agent.adapters.imports.failure import explain
 from llamon_agent.adapters.imports.target import import_target, own_files
-from llamon_agent.adapters.langgraph.context import NO_CONTEXT, Context, check_context
+from llamon_agent.adapters.langgraph.context import check_context, runtime_for
+from llamon_agent.adapters.langgraph.factory import Factory, GraphSource, call_to_look, call_to_run, factory_of
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
 from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
+from llamon_agent.adapters.langgraph.run_values import RunValues
 from llamon_agent.adapters.langgraph.state import StateMapping, StateUse, check_memory, check_state
 from llamon_agent.adapters.langgraph.stores.opening import index_of
 from llamon_agent.adapters.langgraph.stores.owned import Table
-from llamon_agent.adapters.langgraph.thread import Graph, subgraphs_of
+from llamon_agent.adapters.langgraph.thread import Graph, Thread, subgraphs_of
 from llamon_agent.adapters.langgraph.versions import warn_of_old_version
+from llamon_agent.domain.caller import DEFAULT_PRINCIPAL
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.message import JSON, TEXT
 from llamon_agent.domain.profile import OUTPUT_MODES, SelfDescription, Skill
 
 log = logging.getLogger(__name__)
 
+_NO_VALUES = RunValues()
+
 _NOT_A_GRAPH = (
-    "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, "
-    "or a function without arguments that returns one"
+    "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, or a function that returns one"
 )
 _OTHERS = "Any other Python agent, such as a function that takes the prompt, is served with --adapter custom."
 
@@ -58,26 +63,40 @@ async def load_graph(
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
-    context: Context = NO_CONTEXT,
+    values: RunValues = _NO_VALUES,
     agent: str = "NAME",
-) -> Graph:
-    """The graph of a target, ready to run, and checked against the mapping and the window.
+) -> GraphSource:
+    """The graph of a target, ready to run, and checked against the mapping and the window; and how runs get theirs.
 
-    Shape:  stores are the place for what its code keeps across conversations. context is what is configured for its
-            context. stack keeps a factory's context manager open; without a stack there may be no such factory. agent
+    Shape:  stores are the place for what its code keeps across conversations. values are those that are configured for
+            its runs. stack keeps a factory's context manager open; without a stack there may be no such factory. agent
             is the name in a configuration, for the texts of errors.
     Raises: ConfigError, which names the target and the remedy; its cause is the error inside.
     """
     warn_of_old_version()
     found = await asyncio.to_thread(import_target, target)  # some take seconds, and an edge that reloads must go on
     await asyncio.to_thread(_warn_of_own_server, target)
-    made = found if isinstance(found, Pregel | StateGraph) else await _made_by(target, found, stack)
-    graph = equipped(target, _compiled(target, made), checkpointer, stores)
+    factory = None if isinstance(found, Pregel | StateGraph) else _factory(target, found)
+    call = call_to_look(values.outside_of_runs, None if stores is None else stores.of(DEFAULT_PRINCIPAL))
+    bare = _compiled(target, found if factory is None else await _made(target, factory, stack, call))
+    equipment = Equipment(checkpointer, stores, is_per_run=factory is not None and factory.is_per_run)
+    graph = equipment.put_into(bare)
+    _report(target, bare, graph, equipment)
     check_state(graph, mapping or StateMapping(), target, agent)
     check_memory(graph, window_size, target)
-    check_context(graph, target, context, agent)
+    check_context(graph, target, values.context, agent)
     await _check_checkpointer(graph, target)
-    return graph
+    if factory is None or not factory.is_per_run:
+        return GraphSource(graph)
+    return GraphSource(graph, partial(_make, target, factory, equipment, graph))
+
+
+async def _make(
+    target: str, factory: Factory, equipment: "Equipment", looked_at: Graph, stack: AsyncExitStack, thread: Thread
+) -> Graph:
+    """The graph of a run of a thread. Shape: looked_at is the one outside of runs, which has the same context."""
+    call = call_to_run(thread, runtime_for(looked_at, thread.context).context)
+    return equipment.put_into(_compiled(target, await factory.enter(stack, *call)))
 
 
 def _warn_of_own_server(target: str) -> None:
@@ -91,40 +110,20 @@ def _warn_of_own_server(target: str) -> None:
         )
 
 
-async def _made_by(target: str, factory: Any, stack: AsyncExitStack | None) -> Any:
-    """Call a factory. Raises: ConfigError."""
-    if not callable(factory):
+def _factory(target: str, found: Any) -> Factory:
+    if not callable(found):
         raise ConfigError(f"The target {target!r} {_NOT_A_GRAPH}. {_OTHERS}")
-    arguments = _arguments(target, factory)
+    return factory_of(target, found, _OTHERS)
+
+
+async def _made(target: str, factory: Factory, stack: AsyncExitStack | None, call: tuple[RunnableConfig, Any]) -> Any:
+    """Call a factory to look at its graph. Raises: ConfigError."""
     try:
-        made = factory(*arguments)
-        if stack is not None and isinstance(made, AbstractAsyncContextManager):
-            return await stack.enter_async_context(made)
-        if stack is not None and isinstance(made, AbstractContextManager):
-            return stack.enter_context(made)
-        return await made if inspect.isawaitable(made) else made
+        return await factory.enter(stack, *call)
     except (Exception, SystemExit) as exc:  # the factory's own code, which may raise anything
         raise ConfigError(
             f"The target {target!r} was called as a factory of a graph and failed: {explain(exc)}. {_OTHERS}"
         ) from exc
-
-
-def _arguments(target: str, factory: Callable[..., Any]) -> list[RunnableConfig]:
-    """Nothing, or one empty config where a factory takes one argument and needs it."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    required = [
-        each
-        for each in parameters
-        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-    ]
-    if len(required) > 1 or any(each.kind is each.KEYWORD_ONLY for each in required):
-        raise ConfigError(
-            f"The target {target!r}: a factory of a graph takes nothing or one config, and this needs more. {_OTHERS}"
-        )
-    return [RunnableConfig(configurable={})] * len(required)
 
 
 def _compiled(target: str, made: Any) -> Graph:
@@ -142,31 +141,52 @@ def _compiled(target: str, made: Any) -> Graph:
         raise ConfigError(f"The target {target!r}: the graph cannot be compiled; the line above says why.") from exc
 
 
-def equipped(target: str, graph: Graph, saver: BaseCheckpointSaver[Any] | None, stores: Table | None) -> Graph:
-    """A graph with the edge's checkpointer, and without a store of its own whose place the edge's takes."""
-    return _with_store(target, _with_checkpointer(target, graph, saver), stores)
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """What this edge gives to a graph.
+
+    Shape: is_per_run: each run makes a graph of its own, so that a saver in memory that it makes would forget.
+    """
+
+    saver: BaseCheckpointSaver[Any] | None
+    stores: Table | None
+    is_per_run: bool = False
+
+    def put_into(self, graph: Graph) -> Graph:
+        """A graph with our checkpointer, and without a store of its own whose place ours takes."""
+        update: dict[str, Any] = {}
+        if self._takes_saver(graph.checkpointer):
+            update["checkpointer"] = self.saver
+        if self.stores is not None and self._takes_store(graph.store):
+            self.stores.index = self.stores.index or index_of(graph.store, self.stores.inner)  # type: ignore[arg-type]
+            update["store"] = None
+        return graph.copy(update=update) if update else graph
+
+    @property
+    def outlives_process(self) -> bool:
+        """Whether threads do."""
+        return isinstance(self.saver, BaseCheckpointSaver) and not isinstance(self.saver, InMemorySaver)
+
+    def _takes_saver(self, own: object) -> bool:
+        if not isinstance(own, BaseCheckpointSaver):
+            return own is not False
+        return _is_memory(own) and self.saver is not None and (self.is_per_run or self.outlives_process)
+
+    def _takes_store(self, own: object) -> bool:
+        is_ours_in_memory = self.stores is not None and isinstance(self.stores.inner, InMemoryStore)
+        return isinstance(own, InMemoryStore) and (self.is_per_run or not is_ours_in_memory)
 
 
-def _with_store(target: str, graph: Graph, stores: Table | None) -> Graph:
-    own = graph.store
-    if stores is None or not isinstance(own, InMemoryStore) or isinstance(stores.inner, InMemoryStore):
-        return graph
-    log.info("the target %r: what its code stores is kept by this edge, not in its %s", target, type(own).__name__)
-    stores.index = stores.index or index_of(own, stores.inner)
-    return graph.copy(update={"store": None})
-
-
-def _with_checkpointer(target: str, graph: Graph, ours: BaseCheckpointSaver[Any] | None) -> Graph:
-    own, ours_lasts = graph.checkpointer, isinstance(ours, BaseCheckpointSaver) and not isinstance(ours, InMemorySaver)
-    if ours_lasts:
-        _warn_of_inner_memory(target, graph)
-    if own is False or (isinstance(own, BaseCheckpointSaver) and not (ours_lasts and _is_memory(own))):
-        return graph
-    if own and own is not True:
-        log.info(
-            "the target %r: its threads are kept by this edge, not in the memory of its %s", target, type(own).__name__
-        )
-    return graph.copy(update={"checkpointer": ours})
+def _report(target: str, bare: Graph, graph: Graph, equipment: Equipment) -> None:
+    """Say once in the log which memories of a graph this edge replaces."""
+    if equipment.outlives_process:
+        _warn_of_inner_memory(target, bare)
+    if isinstance(bare.checkpointer, BaseCheckpointSaver) and graph.checkpointer is not bare.checkpointer:
+        name = type(bare.checkpointer).__name__
+        log.info("the target %r: its threads are kept by this edge, not in the memory of its %s", target, name)
+    if bare.store is not None and graph.store is None:
+        name = type(bare.store).__name__
+        log.info("the target %r: what its code stores is kept by this edge, not in its %s", target, name)
 
 
 def _is_memory(saver: object) -> bool:

@@ -78,6 +78,11 @@ class RunValues(msgspec.Struct, frozen=True, kw_only=True):
     configurable: Values = {}
     caller_sets: tuple[str, ...] = ()
 
+    @property
+    def outside_of_runs(self) -> dict[str, Any]:
+        """What `config["configurable"]` holds where no run is: the default caller."""
+        return {**self.configurable, **_of_caller(Caller())}
+
     def configurable_for(self, turn: Turn) -> dict[str, Any]:
         """What `config["configurable"]` holds in a run, besides the thread's id."""
         return {**self.configurable, **self._chosen(turn), **_of_caller(turn.caller), HOST: _of_host(turn)}

@@ -70,16 +70,16 @@ def factory():
     return builder.compile()
 
 async def async_factory(config):
-    assert config["configurable"] == {}
+    assert not config["configurable"]["__is_for_execution__"]
     return builder
 
 def optional(config=None, *rest, **more):
     return builder
 
-def needy(config, secret):
+def needy(config, secret, other):
     return builder
 
-def keyword(*, config):
+def keyword(*, config, other, more):
     return builder
 
 @asynccontextmanager
@@ -135,7 +135,7 @@ async def test_graphs_builders_and_factories_are_loaded_with_our_checkpointer(
     project: Path, place: str, attribute: str
 ) -> None:
     saver = InMemorySaver()
-    graph = await load_graph(f"{place}:{attribute}", checkpointer=saver)
+    graph = (await load_graph(f"{place}:{attribute}", checkpointer=saver)).graph
     assert graph.checkpointer is saver
     given: Any = {"messages": [("user", "hi")]}
     state = await graph.ainvoke(given, {"configurable": {"thread_id": "1"}})
@@ -144,15 +144,15 @@ async def test_graphs_builders_and_factories_are_loaded_with_our_checkpointer(
 
 async def test_a_file_is_found_by_its_whole_path_and_loaded_once(project: Path) -> None:
     targets = (f"{project / 'llamon_sample.py'}:own", "./llamon_sample.py:own", "llamon_sample:own")
-    one, two, three = [await load_graph(target, checkpointer=None) for target in targets]
+    one, two, three = [(await load_graph(target, checkpointer=None)).graph for target in targets]
     assert one is two is three
 
 
 async def test_a_graph_keeps_its_own_checkpointer_or_stays_without(project: Path) -> None:
-    own = await load_graph("llamon_sample:own", checkpointer=(ours := InMemorySaver()))
+    own = (await load_graph("llamon_sample:own", checkpointer=(ours := InMemorySaver()))).graph
     assert isinstance(own.checkpointer, InMemorySaver)
     assert own.checkpointer is not ours
-    assert (await load_graph("llamon_sample:stateless", checkpointer=ours)).checkpointer is False
+    assert (await load_graph("llamon_sample:stateless", checkpointer=ours)).graph.checkpointer is False
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ async def test_a_saver_in_memory_gives_way_to_ours_in_a_copy_and_the_log_says_so
     project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    graph = await load_graph("llamon_sample:own", checkpointer=lasting)
+    graph = (await load_graph("llamon_sample:own", checkpointer=lasting)).graph
     assert graph.checkpointer is lasting
     assert LangGraphAgent(graph).survives_restart
     assert isinstance(sys.modules["llamon_sample"].own.checkpointer, InMemorySaver)
@@ -179,7 +179,7 @@ async def test_every_other_saver_of_a_graph_stays(
     project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture, attribute: str
 ) -> None:
     caplog.set_level("INFO")
-    graph = await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)
+    graph = (await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)).graph
     assert graph is getattr(sys.modules["llamon_sample"], attribute)
     assert caplog.text == ""
 
@@ -188,7 +188,7 @@ async def test_every_other_saver_of_a_graph_stays(
 async def test_a_saver_in_memory_that_a_node_uses_by_itself_is_a_warning(
     project: Path, lasting: AsyncSqliteSaver, caplog: pytest.LogCaptureFixture, attribute: str, warnings: int
 ) -> None:
-    graph = await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)
+    graph = (await load_graph(f"llamon_sample:{attribute}", checkpointer=lasting)).graph
     assert caplog.text.count("the node 'inner' calls a graph that has an InMemorySaver of its own") == warnings
     given: Any = {"messages": [("user", "hi")]}
     await graph.ainvoke(given, {"configurable": {"thread_id": "outer"}})
@@ -218,8 +218,8 @@ async def test_the_loaded_graph_is_a_copy_and_the_module_keeps_its_own(project: 
         ("llamon_sample:exiting", r"failed: SystemExit at .*llamon_sample.py:\d+: 1\."),
         ("llamon_sample:talks", "called as a factory, and what it returned, of type str, .* --adapter custom"),
         ("llamon_sample:number", "--adapter custom"),
-        ("llamon_sample:needy", "takes nothing or one config, and this needs more"),
-        ("llamon_sample:keyword", "takes nothing or one config, and this needs more"),
+        ("llamon_sample:needy", "takes nothing, a config, a ServerRuntime or both, and this needs more"),
+        ("llamon_sample:keyword", "takes nothing, a config, a ServerRuntime or both, and this needs more"),
         ("llamon_sample:loose", "cannot be compiled; the line above says why"),
         ("llamon_sample:sync_only", "AsyncSqliteSaver"),
         ("llamon_sample:rooted", "does not take and give 'messages'"),
@@ -259,7 +259,7 @@ async def test_a_mapping_and_a_window_are_checked(project: Path) -> None:
 @pytest.mark.parametrize("name", ["managed", "managed_plainly"])
 async def test_a_factory_that_is_a_context_manager_is_open_as_long_as_the_agent(project: Path, name: str) -> None:
     async with AsyncExitStack() as stack:
-        graph = await load_graph(f"llamon_sample:{name}", checkpointer=None, stack=stack)
+        graph = (await load_graph(f"llamon_sample:{name}", checkpointer=None, stack=stack)).graph
         log = sys.modules["llamon_sample"].log
         assert (await graph.ainvoke({"messages": []}))["messages"][-1].content == "hello"
         assert log == ["opened"]
