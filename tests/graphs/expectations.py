@@ -75,6 +75,7 @@ SHAPES: Mapping[str, Shape] = {
     "factory-of-both": Shape("factories.py:of_both", "both threads.create_run: Please", PLAIN),
     "factory-managed": Shape("factories.py:managed", "managed: Please", PLAIN),
     "functional-text": Shape("factories.py:functional_text", "text PLEASE REMEMBER", PLAIN | NO_MESSAGES),
+    "functional-asks": Shape("factories.py:functional_asks", "Which city?", QUESTION | NO_MESSAGES),
     "functional-messages": Shape("factories.py:functional_messages", "heard: Please remember", PLAIN),
     "one-field": Shape("states.py:one_field", f"report: {MODEL}", OWN_FIELDS),
     "loose-fields": Shape("states.py:loose_fields", f"report: {MODEL}", OWN_FIELDS, template={"topic": "{text}"}),
@@ -100,11 +101,6 @@ SHAPES: Mapping[str, Shape] = {
     "asks-by-middleware": Shape("questions.py:middleware", "remove", frozenset()),
 }
 
-_ALL = frozenset(COLUMNS)
-_CALLS = _ALL - {"starts"}
-
 GAPS: Mapping[str, Gap] = {
-    "functional-text": Gap("The functional API is refused.", _ALL),
-    "functional-messages": Gap("The functional API is refused.", _ALL),
     "asks-by-error": Gap("The old NodeInterrupt is asked again for ever.", frozenset({"remembers", "asks", "restart"})),
 }

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
 from langgraph_sdk.runtime import ServerRuntime
 
 
@@ -60,6 +61,11 @@ async def shout(text: str) -> str:
 @entrypoint()
 async def functional_text(text: str) -> str:
     return f"text {await shout(text)}"
+
+
+@entrypoint()
+async def functional_asks(text: str) -> str:
+    return f"{await shout(text)} in {interrupt('Which city?')}"
 
 
 @entrypoint()

@@ -33,6 +33,7 @@ from llamon_agent.adapters.langgraph.state import (
     StateMapping,
     StateUse,
     content_of,
+    result_of_entry,
     result_of_run,
     result_with_fields,
     state_use,
@@ -334,7 +335,7 @@ class LangGraphAgent:
                     for event in translator.translate(chunk):
                         yield event
             if past is not None:
-                translator.before = past.before_for(translator.after)
+                translator.before = self._before(past, translator.after)
             last = await self._last_events(thread, translator, call, past)
         except BackendError:  # the storage is away; the next run of the thread repairs it
             raise
@@ -372,15 +373,18 @@ class LangGraphAgent:
     def _ending_of_past(self, call: GraphCall, past: Past) -> Iterator[ArtifactMade | Complete]:
         """The last events of a run that had come to its end before."""
         translator = self._translator(call, past)
-        translator.before, translator.after = past.before_for(past.after), past.after
+        translator.after = self._use.read(past.after)
+        translator.before = self._before(past, past.after)
         return _ending_of(self._result(call, translator, past), call)
 
     def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
-        return thread.stream(in_form(self._form, plan.given), with_updates=self._use.gives_fields)
+        return thread.stream(self._use.given(in_form(self._form, plan.given)), with_updates=self._use.gives_fields)
 
     def _result(self, call: GraphCall, translator: StreamTranslator, past: Past | None) -> GraphResult:
         """The result of a run, from its stream and from what is saved of its earlier attempts."""
         use, before, after = self._use, translator.before, translator.after
+        if use.entry is not None:
+            return result_of_entry(after or {}, call.is_sent)
         result = GraphResult()
         if use.reads_messages or not use.gives_fields:
             result = result_of_run(use.mapping, before, after, call.is_sent)
@@ -408,13 +412,21 @@ class LangGraphAgent:
 
     def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
         """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""
-        translator = StreamTranslator(self._use.streamed_key, goes_on=past is not None and call.answer is None)
-        translator.before = past.before if past is not None else None
+        goes_on = past is not None and call.answer is None
+        use, is_entry = self._use, self._use.entry is not None
+        translator = StreamTranslator(use.streamed_key, goes_on=goes_on, read=use.read, tokens_only=is_entry)
+        translator.before = {} if is_entry else past.before if past is not None else None
         return translator
+
+    def _before(self, past: Past, after: Any) -> Any:
+        """The state before a task's runs. What an entrypoint returned in an earlier turn is no state of this one."""
+        return past.before_for(after) if self._use.entry is None else {}
 
     async def _corrections(self, thread: Thread, translator: StreamTranslator) -> Sequence[Delta]:
         """Withdraws, at a pause, the text that is not in the state."""
-        return translator.at_pause(await thread.messages_at_pause()) if thread.is_saved else ()
+        if not thread.is_saved:
+            return ()
+        return translator.at_pause(await thread.messages_at_pause() if self._use.entry is None else ())
 
     async def _repair_after_stop(self, thread: Thread) -> None:
         """Repair the thread after a run that was stopped or has failed; an error of the repair is only logged."""

@@ -42,7 +42,13 @@ def form_of(graph: Any) -> Form:
     if has_reducer or not isinstance(graph, CompiledStateGraph):
         return Form.MESSAGES
     schema = graph.builder.input_schema
-    hint = get_type_hints(schema, include_extras=True).get(MESSAGES) if hasattr(schema, "__annotations__") else None
+    return form_of_hint(
+        get_type_hints(schema, include_extras=True).get(MESSAGES) if hasattr(schema, "__annotations__") else None
+    )
+
+
+def form_of_hint(hint: Any) -> Form:
+    """The form that the annotation of a list of messages says."""
     kinds = list(_kinds(_entry_of(hint)))
     if any(_may_be_message(each) for each in kinds):
         return Form.READ_BOTH_WAYS

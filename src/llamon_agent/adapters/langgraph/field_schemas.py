@@ -15,9 +15,10 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic import Field as SchemaField
 from pydantic.json_schema import JsonSchemaMode
 
+from llamon_agent.adapters.langgraph.entrypoint import kind_fields
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
-from llamon_agent.adapters.langgraph.schema import MARKS, Field, is_id
+from llamon_agent.adapters.langgraph.schema import MARKS, Field, fields_of, is_id
 from llamon_agent.adapters.langgraph.state import StateUse
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.profile import Extension, Skill
@@ -32,18 +33,24 @@ log = logging.getLogger(__name__)
 
 def fields_extension(graph: Graph, use: StateUse) -> Extension | None:
     """The schemas of what a graph takes and gives; None where both are messages, or keys are configured for both."""
-    if not isinstance(graph, CompiledStateGraph):
+    if use.entry is not None:
+        taken, given_by = use.entry.kind, use.entry.output
+        given = [] if given_by is None else fields_of(given_by, kind_fields(given_by))
+    elif isinstance(graph, CompiledStateGraph):
+        taken, given_by = graph.builder.input_schema, graph.builder.output_schema
+        given = use.schema.gives if use.gives_fields else ()
+    else:
         return None
     params: Json = {}
     if use.takes_fields:
-        params["input"] = _object(graph.builder.input_schema, use.schema.takes, "validation")
+        params["input"] = _object(taken, use.schema.takes, "validation")
         required = [each.name for each in use.schema.takes if each.is_required and not is_id(each.name)]
         params["input"] |= {"required": required}
         if use.schema.text_field is not None:
             params["textField"] = use.schema.text_field
-    if use.gives_fields:
-        given = [each for each in use.schema.gives if each.name != MESSAGES]
-        params["output"] = _object(graph.builder.output_schema, given, "serialization")
+    if use.gives_fields or given:
+        rest = [each for each in given if each.name != MESSAGES]
+        params["output"] = _object(given_by, rest, "serialization")
     if not params:
         return None
     return Extension(uri=FIELDS_URI, description="Takes and gives the fields of a state, as data parts.", params=params)

@@ -72,7 +72,8 @@ def schema_of(graph: Any) -> Schema:
     if not isinstance(graph, CompiledStateGraph):
         return Schema()
     builder = graph.builder
-    return Schema(takes=_fields(builder, builder.input_schema), gives=_fields(builder, builder.output_schema))
+    takes, gives = (fields_of(each, builder.channels) for each in (builder.input_schema, builder.output_schema))
+    return Schema(takes=takes, gives=gives)
 
 
 def place(schema: Schema, text: str | None, data: Collection[Any], ids: Mapping[str, str]) -> Placed:
@@ -143,16 +144,17 @@ def _only(names: list[str]) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _fields(builder: Any, schema: Any) -> tuple[Field, ...]:
-    """The fields of a schema that are channels; LangGraph has read its annotations in the same way before.
+def fields_of(schema: Any, known: Collection[str]) -> tuple[Field, ...]:
+    """The fields of a schema that are known, such as the channels of a graph.
 
-    Its own `get_input_jsonschema` refuses a `typing.TypedDict` before Python 3.12.
+    LangGraph has read its annotations in the same way before. Its own `get_input_jsonschema` refuses a
+    `typing.TypedDict` before Python 3.12.
     """
     if not hasattr(schema, "__annotations__"):
         return ()
     hints = get_type_hints(schema, include_extras=True)
-    names = [name for name in hints if name in builder.channels]
-    return tuple(Field(name, _is_text(hints[name]), _is_required(schema, name, hints[name])) for name in names)
+    names = [name for name in hints if name in known]
+    return tuple(Field(name, is_text(hints[name]), _is_required(schema, name, hints[name])) for name in names)
 
 
 def _is_required(schema: Any, name: str, hint: Any) -> bool:
@@ -165,10 +167,11 @@ def _is_required(schema: Any, name: str, hint: Any) -> bool:
     return name in getattr(schema, "__required_keys__", ())
 
 
-def _is_text(hint: Any) -> bool:
+def is_text(hint: Any) -> bool:
+    """Whether an annotation is a string, or a string or nothing."""
     origin = get_origin(hint)
     if origin is Annotated or origin in MARKS:
-        return _is_text(get_args(hint)[0])
+        return is_text(get_args(hint)[0])
     if origin is Union or origin is UnionType:
-        return all(each is NoneType or _is_text(each) for each in get_args(hint))
+        return all(each is NoneType or is_text(each) for each in get_args(hint))
     return hint is str

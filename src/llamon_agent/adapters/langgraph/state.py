@@ -24,8 +24,9 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
 from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of, kinds_added, string_of_node
+from llamon_agent.adapters.langgraph.entrypoint import Entry, Takes, entry_of, state_of
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
-from llamon_agent.adapters.langgraph.messages import MESSAGES
+from llamon_agent.adapters.langgraph.messages import MESSAGES, readable_messages
 from llamon_agent.adapters.langgraph.schema import Placed, Schema, place, schema_of, text_among, written_fields
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.langgraph.ui_messages import UI
@@ -50,6 +51,8 @@ _NAMES = MimeTypes()
 
 _log = logging.getLogger(__name__)
 
+_WITH_FILES = (Takes.MESSAGES, Takes.STATE)
+
 
 class StateMapping(msgspec.Struct, frozen=True, kw_only=True):
     """Which keys of the state a turn uses.
@@ -71,7 +74,7 @@ def check_state(graph: Graph, mapping: StateMapping, target: str, agent: str = "
     """
     use = state_use(graph, mapping)
     if (use.takes_fields and not use.schema.takes) or (
-        mapping.output_key is None and MESSAGES not in graph.channels and not use.schema.gives
+        use.entry is None and mapping.output_key is None and MESSAGES not in graph.channels and not use.schema.gives
     ):
         raise ConfigError(
             f"The target {target!r}: this graph does not take and give 'messages'; in a configuration file, "
@@ -106,7 +109,7 @@ class StateUse(msgspec.Struct, frozen=True, kw_only=True):
     """How a graph's state is used, decided once for each graph.
 
     Shape: takes_fields: a message fills fields of the input; gives_fields: the answer is fields of the output, besides
-           the last AI message where reads_messages is set too.
+           the last AI message where reads_messages is set too. entry says how a graph of the functional API is called.
     """
 
     mapping: StateMapping
@@ -114,6 +117,7 @@ class StateUse(msgspec.Struct, frozen=True, kw_only=True):
     takes_fields: bool
     gives_fields: bool
     reads_messages: bool
+    entry: Entry | None = None
 
     @property
     def text_field(self) -> str | None:
@@ -129,18 +133,46 @@ class StateUse(msgspec.Struct, frozen=True, kw_only=True):
 
     def placed(self, message: Message, ids: Mapping[str, str]) -> Placed | None:
         """A message as the fields that it fills; None where the graph takes messages, or a key is configured."""
-        if not self.takes_fields:
+        if not self.takes_fields and (self.entry is None or self.entry.takes in _WITH_FILES):
             return None
+        if self.entry is not None and self.entry.takes is Takes.TEXT:
+            return self._placed(message, message.parts, (), ids)
         rest = tuple(part for part in message.parts if not isinstance(part, Data))
-        content = content_of(msgspec.structs.replace(message, parts=rest), "\n".join(texts(rest)))
-        if not isinstance(content, str):
-            return Placed(problem=_NO_FILES)
         data = [part.data for part in message.parts if isinstance(part, Data)]
-        return place(self.schema, content if content or not data else None, data, ids)
+        return self._placed(message, rest, data, ids)
+
+    def _placed(
+        self, message: Message, rest: Sequence[Part], data: Sequence[Any], ids: Mapping[str, str]
+    ) -> Placed | None:
+        """Shape: rest are the parts that are text, and data those that are not."""
+        content = content_of(msgspec.structs.replace(message, parts=tuple(rest)), "\n".join(texts(rest)))
+        if not isinstance(content, str):
+            is_mapping = self.entry is not None and self.entry.takes is Takes.MAPPING
+            return None if is_mapping else Placed(problem=_NO_FILES)
+        text = content if content or not data else None
+        return place(self.schema, text, data, ids) if self.entry is None else self.entry.placed(text, data, ids)
+
+    def given(self, values: Any) -> Any:
+        """The input of a run, from that of a state."""
+        return values if self.entry is None else self.entry.argument(values)
+
+    def read(self, values: Any) -> Any:
+        """What a run gives as its values, as a state."""
+        return values if self.entry is None or _is_question(values) else state_of(values)
 
 
 def state_use(graph: Graph, mapping: StateMapping) -> StateUse:
     """How a graph's state is used. A graph that takes messages, or whose input key is configured, answers with them."""
+    if (entry := entry_of(graph)) is not None:
+        takes_fields = entry.takes is Takes.FIELDS
+        return StateUse(
+            mapping=mapping,
+            schema=entry.schema,
+            takes_fields=takes_fields,
+            gives_fields=False,
+            reads_messages=True,
+            entry=entry,
+        )
     schema = schema_of(graph)
     takes_fields = mapping.input_key is None and MESSAGES not in _input_keys(graph)
     has_messages = MESSAGES in graph.channels
@@ -208,6 +240,7 @@ class GraphResult(msgspec.Struct, frozen=True, kw_only=True):
     data_name: str = STRUCTURED
 
 
+_NO_MAPPING = StateMapping()
 _EMPTY = (GraphResult(), GraphResult(text=""))
 
 
@@ -256,6 +289,27 @@ def result_with_fields(
     return msgspec.structs.replace(
         result, text=text if result.text is None else result.text, data=found, data_name=OUTPUT
     )
+
+
+def result_of_entry(after: Any, is_sent: Callable[[BaseMessage], bool]) -> GraphResult:
+    """The result of a run of the functional API, from what it has returned, as a state.
+
+    Shape: of a whole conversation, the messages after the last one that the caller sent count. Other fields are data;
+           the only string among them is the text, if no message is.
+    """
+    messages = readable_messages(after)
+    sent = [place for place, message in enumerate(messages, 1) if is_sent(message)]
+    result = result_of_run(_NO_MAPPING, {}, {**after, MESSAGES: messages[sent[-1] if sent else 0 :]}, is_sent)
+    found = {name: json_safe(value) for name, value in after.items() if name != MESSAGES}
+    if not found:
+        return result
+    strings = [value for value in found.values() if isinstance(value, str)]
+    text = (strings[0] if len(strings) == 1 else _text_of(found)) if result.text is None else result.text
+    return msgspec.structs.replace(result, text=text, data=found, data_name=OUTPUT)
+
+
+def _is_question(values: Any) -> bool:
+    return isinstance(values, dict) and "__interrupt__" in values
 
 
 def _structured(before: Any, after: Any) -> Any:

@@ -21,7 +21,7 @@ sent stays only if its message is in the state.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,13 +56,22 @@ class StreamTranslator:
     """Translates the stream of one run.
 
     Shape: output_key is that of the state mapping; goes_on: an earlier attempt at the run may have sent text, too, of
-           which only the state is known. `before` and `after` are the root graph's state at the run's start and so far;
+           which only the state is known; read makes a state of what the stream has as values;
+           tokens_only: whole messages are not sent, as they may be those of earlier turns.
+           `before` and `after` are the root graph's state at the run's start and so far;
            `interrupted`: there was an interrupt in the stream, which a graph without a checkpointer does not save;
            `begun` is the state when this attempt began, and `written` the keys that nodes have written since, where the
            stream has updates.
     """
 
-    def __init__(self, output_key: str | None = None, *, goes_on: bool = False) -> None:
+    def __init__(
+        self,
+        output_key: str | None = None,
+        *,
+        goes_on: bool = False,
+        read: Callable[[Any], Any] = lambda values: values,
+        tokens_only: bool = False,
+    ) -> None:
         self.before: Any = None
         self.after: Any = None
         self.interrupted = False
@@ -70,6 +79,8 @@ class StreamTranslator:
         self.written: set[str] = set()
         self._output_key = output_key
         self._goes_on = goes_on
+        self._read = read
+        self._tokens_only = tokens_only
         self._current: _Current | None = None
         self._sent: dict[str | None, str] = {}  # the text that was sent of each message, in order
         self._closed: set[str | None] = set()
@@ -89,11 +100,13 @@ class StreamTranslator:
                     return ()
                 if isinstance(message, ToolMessage):
                     return _result_progress(message)
+                if self._tokens_only and not isinstance(message, AIMessageChunk):
+                    return ()
                 if self._output_key is None and not is_structured(metadata):
                     return self._message(message, metadata.get("langgraph_checkpoint_ns", ""))
             case "values":
                 if not namespace:
-                    return self._values(data)
+                    return self._values(self._read(data))
             case "updates":
                 if not namespace:
                     self.written |= _keys_of(data)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.unit.adapters.langgraph.scripted import calling, chat_graph, plain
 from typing_extensions import TypedDict
@@ -150,15 +149,6 @@ def test_fields_without_a_single_string_are_text_as_json() -> None:
     result = result_with_fields(use, GraphResult(), {}, {"question": "q", "answer": "a"}, (), ())
     assert result.text == '{"question":"q","answer":"a"}'
     assert result.data_name == "output"
-
-
-def test_a_functional_graph_takes_no_messages() -> None:
-    @entrypoint()
-    async def graph(given: str) -> str:
-        return given
-
-    with pytest.raises(ConfigError, match="does not take"):
-        check_state(graph, MESSAGES, "t")
 
 
 def test_the_prompt_goes_where_the_mapping_says() -> None:
