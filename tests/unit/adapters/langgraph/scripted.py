@@ -26,6 +26,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from typing_extensions import override
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.adapters.langgraph.factory import GraphSource
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Interrupt, Progress, Started
 from llamon_agent.domain.message import Data, Message, Part, Role, Text, texts
@@ -175,7 +176,7 @@ def to_lc(messages: Sequence[Message]) -> list[BaseMessage]:
     ]
 
 
-def agent_of(graph: Graph, **options: Any) -> LangGraphAgent:
+def agent_of(graph: Graph | GraphSource, **options: Any) -> LangGraphAgent:
     return LangGraphAgent(graph, prefill_to_lc=to_lc, **options)
 
 

@@ -1,19 +1,23 @@
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
-from langgraph.func import entrypoint
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint, task
 from langgraph.graph import MessagesState
 from langgraph.types import interrupt
+from msgspec.structs import replace
 from pydantic import BaseModel
-from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, events_of, plain, turn, whole
+from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, events_of, plain, turn, until, whole
 
 from llamon_agent.adapters.langgraph.entrypoint import Takes, entry_of, state_of
 from llamon_agent.adapters.langgraph.load import introduce
 from llamon_agent.adapters.langgraph.state import StateMapping, check_state, state_use
 from llamon_agent.domain.errors import AgentError, ConfigError
-from llamon_agent.domain.events import Delta
+from llamon_agent.domain.events import Delta, Progress
 
 
 @dataclass
@@ -140,3 +144,45 @@ def test_a_text_needs_no_fields_on_the_card() -> None:
     graph = taking(str)
     described = introduce(graph, None, state_use(graph, StateMapping()))
     assert (described.skills, described.extensions) == ((), ())
+
+
+async def test_a_run_that_had_ended_gives_its_answer_again() -> None:
+    counts: list[str] = []
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def counted(text: str) -> str:
+        counts.append(text)
+        return f"{len(counts)}"
+
+    agent = agent_of(counted)
+    for text, count in (("one", "1"), ("two", "2")):
+        taken = turn(text, task=text)
+        assert whole(await events_of(agent, taken)) == count
+        assert whole(await events_of(agent, replace(taken, attempt=2))) == count
+
+
+async def test_a_run_that_was_cut_off_goes_on_and_its_finished_tasks_do_not_run_again() -> None:
+    counts: list[str] = []
+    go_on = asyncio.Event()
+
+    @task
+    async def work(text: str) -> str:
+        counts.append(text)
+        return text
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def works(text: str) -> str:
+        done = await work(text)
+        get_stream_writer()("at work")
+        await go_on.wait()
+        return f"{done} is done"
+
+    agent = agent_of(works)
+    events = agent.run(turn("it"))
+    await until(events, Progress)
+    await events.aclose()
+    go_on.set()
+    assert whole(await events_of(agent, replace(turn("it"), attempt=2))) == "it is done"
+    assert counts == ["it"]
+    await agent.close_turn("thread")
+    assert whole(await events_of(agent, turn("more", task="next"))) == "more is done"
