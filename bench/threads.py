@@ -1,0 +1,80 @@
+"""What a graph's call costs over the graph alone: a blocking send to a graph of one node, and a bare `astream` of it.
+
+Both keep their threads in the same kind of store; the bare graph has LangGraph's own checkpointer. Neither has a model.
+The processor time of the edge's process counts for the ratio: the load generator has a process of its own.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from statistics import median
+from typing import NamedTuple
+
+from rich.table import Table
+
+from bench.calls import PROMPT
+from bench.load import drive
+from bench.servers import edge, running
+
+ROUNDS = 3
+CALLS = 600
+AGENT = {"adapter": "langgraph", "target": "bench.shape_agents:graph"}
+STORES = ("memory", "SQLite")
+CONNECTIONS = (1, 16)
+
+
+class Cost(NamedTuple):
+    """What a call costs. Units: milliseconds; wall_ms is the time of the load over its calls."""
+
+    cpu_ms: float
+    wall_ms: float
+
+
+def table() -> Table:
+    """Measure everything."""
+    shown = Table(title=f"A graph of one node, ms a call, median of {ROUNDS} rounds")
+    for column in ("store, connections", "bare: processor", "bare: wall", "edge: processor", "edge: wall", "ratio"):
+        shown.add_column(column, justify="left" if column.startswith("store") else "right")
+    for store in STORES:
+        for connections in CONNECTIONS:
+            rounds = [(_bare(store, connections), _served(store, connections)) for _ in range(ROUNDS)]
+            bare, served = (_median([pair[which] for pair in rounds]) for which in (0, 1))
+            figures = [f"{figure:.2f}" for figure in (*bare, *served, served.cpu_ms / bare.cpu_ms)]
+            shown.add_row(f"{store}, {connections}", *figures)
+    return shown
+
+
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(median(cost.cpu_ms for cost in costs), median(cost.wall_ms for cost in costs))
+
+
+def _bare(store: str, connections: int) -> Cost:
+    with tempfile.TemporaryDirectory() as folder:
+        place = [] if store == "memory" else [folder]
+        command = [sys.executable, "-m", "bench.bare_graph", str(CALLS), str(connections), *place]
+        return Cost(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def _served(store: str, connections: int) -> Cost:
+    with tempfile.TemporaryDirectory() as folder:
+        data = {"ephemeral": True, "folder": folder} if store == "memory" else {"folder": folder}
+        with running(edge(AGENT, data)) as (port, pid):
+            asyncio.run(_sent(port, max(CALLS // 10, connections), connections))
+            before_s = _cpu_s(pid)
+            calls_per_s = asyncio.run(_sent(port, CALLS, connections))
+            return Cost((_cpu_s(pid) - before_s) / CALLS * 1000, 1000 / calls_per_s)
+
+
+async def _sent(port: int, calls: int, connections: int) -> float:
+    measured = await drive(port, "SendMessage", PROMPT, calls=calls, connections=connections)
+    return measured.calls_per_s
+
+
+def _cpu_s(pid: int) -> float:
+    """The processor time of a process so far, its own code and the kernel's. Source: man 5 proc, /proc/PID/stat."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
