@@ -24,6 +24,8 @@ from tests.unit.adapters.langgraph.scripted import node_graph
 from tests.unit.runs.serving import request, status_text
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.adapters.langgraph.checkpoints import access
+from llamon_agent.adapters.worker_threads import sleep_in_run
 from llamon_agent.config.data import DataConfig, PostgresConfig
 from llamon_agent.config.edge import A2aConfig, EdgeConfig
 from llamon_agent.domain.errors import BackendError, ConfigError
@@ -36,6 +38,7 @@ from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.process import new_id, now_ms
 from llamon_agent.serving.storage import Storage, open_storage
+from llamon_agent.store.postgres import pool
 from llamon_agent.testing.scripted import Gate, ScriptedAgent
 
 Log = pytest.LogCaptureFixture
@@ -81,11 +84,15 @@ async def serving(
 
 
 class Remembers:
-    """A graph that keeps its threads in the storage, says how many messages are in it, and may be held."""
+    """A graph that keeps its threads in the storage, says how many messages are in it, and may be held.
+
+    Shape: runs counts how often its node has run.
+    """
 
     def __init__(self) -> None:
         self.holds = False
         self.gate = Gate()
+        self.runs = 0
 
     async def opened(self, storage: Storage, data: DataConfig, stack: AsyncExitStack) -> LangGraphAgent:
         a2a = A2aConfig(adapter="langgraph", target="some:graph")
@@ -94,6 +101,7 @@ class Remembers:
         return LangGraphAgent(node_graph(self._node, saver))
 
     async def _node(self, state: MessagesState) -> dict[str, list[AIMessage]]:
+        self.runs += 1
         if self.holds:
             await self.gate.wait()
         return {"messages": [AIMessage(f"heard {len(state['messages'])}")]}
@@ -110,6 +118,22 @@ async def shown(service: RunService, run: Run, text: str) -> None:
         if answer_text((await service.get(*MINE, run.task.id)).artifacts) == text:
             break
     following.close()
+
+
+class Tries:
+    """Counts the pauses between the tries of a write, and makes them."""
+
+    def __init__(self) -> None:
+        self._failed = asyncio.Semaphore(0)
+
+    async def sleep(self, time_s: float) -> bool:
+        self._failed.release()
+        return await sleep_in_run(time_s)
+
+    async def reached(self, count: int) -> None:
+        """Wait until as many tries have failed."""
+        for _ in range(count):
+            await self._failed.acquire()
 
 
 def told(task: Task) -> tuple[TaskState, str]:
@@ -301,6 +325,48 @@ async def test_threads_that_are_back_go_on_where_they_were(folder: Path, threads
         assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
 
 
+async def test_threads_that_another_program_holds_for_a_moment_end_no_run(folder: Path, threads: Path) -> None:
+    remembers = Remembers()
+    remembers.holds = True
+    async with serving(folder, remembers) as service:
+        run = await service.submit_run(request(context="c1"))
+        await remembers.gate.reached()
+        with closing(sqlite3.connect(threads, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            with logged("another program holds it") as failed:
+                remembers.gate.open()
+                await failed.wait()
+            assert (await service.get(*MINE, run.task.id)).status.state is TaskState.WORKING
+        assert answer_text((await run.wait_settled(10)).artifacts) == "heard 1"
+        remembers.holds = False
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
+    assert remembers.runs == 2
+
+
+async def test_a_cancel_ends_a_run_that_waits_for_its_threads(
+    folder: Path, threads: Path, caplog: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "_PAUSES_S", (60.0,))
+    tries = Tries()
+    monkeypatch.setattr(access, "sleep_in_run", tries.sleep)
+    remembers = Remembers()
+    remembers.holds = True
+    async with serving(folder, remembers) as service:
+        run = await service.submit_run(request(context="c1"))
+        await remembers.gate.reached()
+        with closing(sqlite3.connect(threads, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            remembers.gate.open()
+            await tries.reached(1)
+        canceled = await service.cancel_run(*MINE, run.task.id, again_ok=False)
+        assert canceled.status.state is TaskState.CANCELED
+        remembers.holds = False
+        assert (
+            answer_text((await ask(service, context="c1")).artifacts) == "heard 2"
+        )  # the canceled turn's question stays
+    assert "did not stop in time" not in caplog.text
+
+
 async def test_a_task_file_that_is_away_leaves_the_threads_alone(folder: Path, tasks: Path) -> None:
     async with serving(folder, Remembers()) as service:
         await ask(service, context="c1")
@@ -461,10 +527,36 @@ async def test_runs_wait_for_a_database_that_restarts_and_new_calls_find_it(
     assert all("it cannot be reached; start it" in line for line in lines)
 
 
-async def test_threads_in_a_database_that_takes_no_writes_end_their_run_honestly(
-    postgres: PostgresServer, own_store_url: str
+async def test_a_run_whose_threads_database_is_away_for_a_while_completes_and_runs_no_node_twice(
+    postgres: PostgresServer, own_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several tries fail before the database is back. The wait for a connection is shortened, not their number."""
+    monkeypatch.setattr(pool, "CHECKOUT_S", 0.3)
+    remembers = Remembers()
+    remembers.holds = True
+    async with serving(in_postgres(own_store_url), remembers) as service:
+        run = await service.submit_run(request(context="c1"))
+        await remembers.gate.reached()
+        tries = Tries()
+        monkeypatch.setattr(access, "sleep_in_run", tries.sleep)
+        postgres.stop()
+        try:
+            remembers.gate.open()
+            await tries.reached(4)
+            assert remembers.runs == 1
+        finally:
+            postgres.start()
+        assert answer_text((await run.wait_settled(20)).artifacts) == "heard 1"
+        remembers.holds = False
+        assert answer_text((await ask(service, context="c1")).artifacts) == "heard 3"
+    assert remembers.runs == 2
+
+
+async def test_threads_in_a_database_that_takes_no_writes_for_long_end_their_run_honestly(
+    postgres: PostgresServer, own_store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run must not end as completed."""
+    monkeypatch.setattr(access, "PATIENCE_S", 0)
     remembers = Remembers()
     remembers.holds = True
     async with serving(in_postgres(own_store_url), remembers) as service:
@@ -492,7 +584,7 @@ async def test_50_calls_that_are_canceled_while_they_wait_for_a_connection_leave
         for outcome in outcomes:
             assert isinstance(outcome, TaskPage | asyncio.CancelledError)
         assert sum(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes) > 100
-        pool = storage._pool
-        assert pool is not None
-        async with pool.connection(timeout=1), pool.connection(timeout=1):
+        connections = storage._pool
+        assert connections is not None
+        async with connections.connection(timeout=1), connections.connection(timeout=1):
             pass

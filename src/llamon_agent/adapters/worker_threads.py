@@ -24,6 +24,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -34,6 +35,9 @@ MAX_WORKERS = min(32, (os.cpu_count() or 1) + 4)
 
 MAX_ABANDONED = 256
 """How many abandoned jobs may have threads in addition; one that sleeps costs some tens of kilobytes."""
+
+_LOOK_EVERY_S = 0.1
+"""How often one that sleeps looks whether its run is being stopped: a task does not say when it is cancelled."""
 
 
 async def joining(work: AsyncGenerator[T]) -> AsyncGenerator[T]:
@@ -77,6 +81,20 @@ def check_not_stopped() -> None:
         raise RunStopped
 
 
+async def sleep_in_run(time_s: float) -> bool:
+    """Sleep, in the code of a run; whether the run goes on. It ends early if the run is stopped, or if there is none.
+
+    For tasks that are not cancelled with their run although it waits for them, such as LangGraph's saves.
+    """
+    scope, ends_s = _current.get(), monotonic() + time_s
+    while scope is not None and not scope.is_cancelled:
+        left_s = ends_s - monotonic()
+        if left_s <= 0:
+            return True
+        await asyncio.sleep(min(left_s, _LOOK_EVERY_S))
+    return False
+
+
 class WorkerScope:
     """The jobs of one run.
 
@@ -86,8 +104,14 @@ class WorkerScope:
     def __init__(self) -> None:
         self.is_stopping = False
         self.loop_thread = threading.get_ident()
+        self._task = asyncio.current_task()
         self._jobs: set[Future[Any]] = set()
         self._ended = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the run is being stopped, or its task is being cancelled, though its code may not know it yet."""
+        return self.is_stopping or (self._task is not None and self._task.cancelling() > 0)
 
     def enter(self) -> "WorkerScope | None":
         """Let the code that runs now, and the tasks it starts, belong to this run. Shape: the scope of before."""

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from llamon_agent.adapters import worker_threads
-from llamon_agent.adapters.worker_threads import joining
+from llamon_agent.adapters.worker_threads import joining, sleep_in_run
 
 
 class Hold:
@@ -379,3 +379,32 @@ def test_a_job_that_hangs_does_not_keep_the_loop_and_idle_threads_end(
         thread.join(5)
         assert not thread.is_alive()
     gc.collect()  # nothing is left that would warn
+
+
+async def test_a_sleep_in_a_run_says_whether_the_run_goes_on() -> None:
+    async def run() -> AsyncGenerator[bool]:
+        outcomes.append(await sleep_in_run(0.001))
+        yield True
+        asleep = asyncio.create_task(sleep_in_run(60))
+        await asyncio.sleep(0)
+        current = asyncio.current_task()
+        assert current is not None
+        current.cancel()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            async with asyncio.timeout(10):
+                outcomes.append(await asleep)
+            raise
+
+    async def drive() -> None:
+        outcomes.extend([each async for each in joining(run())])
+
+    outcomes: list[bool] = []
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(drive())
+    assert outcomes == [True, False]
+
+
+async def test_nothing_sleeps_outside_of_a_run() -> None:
+    assert not await sleep_in_run(60)

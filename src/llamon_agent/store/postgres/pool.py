@@ -44,6 +44,10 @@ class PostgresAccess:
         self.reads = Outage("the database", "read", _log)
         self.writes = Outage("the database", "written", _log)
 
+    def may_pass(self, error: BaseException) -> bool:
+        """Whether the same write may work soon."""
+        return what_is_wrong(error) is not None
+
     def reading(self) -> AbstractContextManager[None]:
         """Around a use that reads. Raises: BackendError, where the database fails."""
         return self.reads.reporting(_FAILURES, what_is_wrong)

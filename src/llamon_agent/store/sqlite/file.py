@@ -37,6 +37,10 @@ _WRONG: Mapping[int, str] = {
 """What is wrong and what helps, by SQLite's primary result code. Source: sqlite.org/rescode.html."""
 
 
+_MAY_PASS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR}
+"""The codes of what may be over in a moment without a word to this process."""
+
+
 def what_is_wrong(exc: BaseException) -> str | None:
     """What is wrong with a file and what helps; None where that is unknown."""
     if isinstance(exc, FileGone):
@@ -62,6 +66,11 @@ class SqliteFile:
         for part, identity in self._identities.items():
             if _identity_of(part) != identity:
                 raise FileGone(f"{part.name} is not the file that was opened")
+
+    def may_pass(self, error: BaseException) -> bool:
+        """Whether the same write may work soon."""
+        code = getattr(error, "sqlite_errorcode", None)
+        return code is not None and code & 0xFF in _MAY_PASS
 
     def reading(self) -> AbstractContextManager[None]:
         """Around a use that reads. Raises: BackendError, where the file fails."""

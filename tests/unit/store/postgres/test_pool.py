@@ -236,3 +236,20 @@ def test_an_unknown_failure_is_logged_with_its_traceback(caplog: pytest.LogCaptu
 def test_what_is_no_failure_of_the_database_is_left_alone() -> None:
     with pytest.raises(KeyError), PostgresAccess().reading():
         raise KeyError
+
+
+@pytest.mark.parametrize(
+    ("error", "may_pass"),
+    [
+        (psycopg.OperationalError("the server closed the connection"), True),
+        (PoolTimeout("no connection"), True),
+        (psycopg.errors.ReadOnlySqlTransaction(), True),
+        (psycopg.errors.DiskFull(), True),
+        (psycopg.errors.UndefinedTable(), False),
+        (psycopg.errors.UniqueViolation(), False),
+    ],
+)
+def test_an_unreachable_full_or_read_only_server_may_pass_and_a_refusal_does_not(
+    error: psycopg.Error, may_pass: bool
+) -> None:
+    assert PostgresAccess().may_pass(error) is may_pass

@@ -127,3 +127,22 @@ def test_what_is_no_failure_of_the_file_is_left_alone(file: SqliteFile) -> None:
 def test_what_has_no_code_that_we_know_has_no_words() -> None:
     assert what_is_wrong(sqlite3.ProgrammingError("closed")) is None
     assert what_is_wrong(RuntimeError("no thread")) is None
+
+
+def test_what_holds_or_fills_a_file_may_pass_and_what_damages_or_replaces_it_does_not(
+    path: Path, file: SqliteFile, connection: sqlite3.Connection
+) -> None:
+    (pages,) = connection.execute("pragma page_count").fetchone()
+    connection.execute(f"pragma max_page_count = {pages}")
+    with pytest.raises(sqlite3.OperationalError) as full:
+        connection.execute("insert into kept values (zeroblob(100000))")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(sqlite3.OperationalError) as busy:
+            connection.execute("begin immediate")
+    with pytest.raises(sqlite3.OperationalError) as wrong:
+        connection.execute("nonsense")
+    replace(path)
+    with pytest.raises(FileGone) as gone:
+        file.check()
+    assert [file.may_pass(raised.value) for raised in (full, busy, wrong, gone)] == [True, True, False, False]

@@ -9,10 +9,11 @@ another table. Postgres does not take every text and number as JSON. Those are w
 back unchanged.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -26,11 +27,13 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg_pool import AsyncConnectionPool
 
-from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess
+from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess, write_patiently
 from llamon_agent.domain.errors import AgentError, ConfigError
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import DeltaChannelHistory  # not in all versions that are allowed
+
+_T = TypeVar("_T")
 
 REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 """The errors by which a working database refuses a value."""
@@ -101,25 +104,21 @@ class AgentPostgresSaver(AsyncPostgresSaver):
     ) -> RunnableConfig:
         whole = checkpoint["channel_values"]
         values = {channel: value if _is_json(value) else _AsBytes(value) for channel, value in whole.items()}
-        with self._writing():
-            saved = await super().aput(
-                self._inner(config), {**checkpoint, "channel_values": values}, metadata, new_versions
-            )
+        inner: Checkpoint = {**checkpoint, "channel_values": values}
+        saved = await self._write(partial(super().aput, self._inner(config), inner, metadata, new_versions))
         return self._outer(saved)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        with self._writing():
-            await super().aput_writes(self._inner(config), writes, task_id, task_path)
+        await self._write(partial(super().aput_writes, self._inner(config), writes, task_id, task_path))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        with self._access.writing():
-            await super().adelete_thread(self._inner_id(thread_id))
+        await self._write(partial(super().adelete_thread, self._inner_id(thread_id)))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        with self._access.writing():
-            await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
+        inner_ids = [self._inner_id(thread_id) for thread_id in thread_ids]
+        await self._write(partial(super().aprune, inner_ids, strategy=strategy))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -138,17 +137,19 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         plain = {channel: value.value if type(value) is _AsBytes else value for channel, value in values.items()}
         return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Around a write. Raises: BackendError; AgentError, if the database works but refuses a value."""
-        refused: psycopg.Error | None = None
-        with self._access.writing():
+    async def _write(self, write: Callable[[], Awaitable[_T]]) -> _T:
+        """The one place of every write. Raises: BackendError; AgentError, if the database works but refuses a value."""
+
+        async def once() -> _T | psycopg.Error:
             try:
-                yield
+                return await write()
             except REFUSED as exc:
-                refused = exc
-        if refused is not None:
-            raise AgentError(NOT_KEPT) from refused
+                return exc
+
+        written = await write_patiently(self._access, once)
+        if isinstance(written, psycopg.Error):
+            raise AgentError(NOT_KEPT) from written
+        return written
 
     @property
     def _prefix(self) -> str:

@@ -1,12 +1,13 @@
 """Where LangGraph threads are saved: in a SQLite file in the data folder, in memory, or nowhere."""
 
-import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -16,10 +17,12 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess
+from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess, write_patiently
 from llamon_agent.domain.errors import ConfigError
+from llamon_agent.group_commit import GroupCommit, alone
 from llamon_agent.private_files import close_to_others, make_private_file, make_private_folder
 
 CheckpointKind = Literal["sqlite", "memory", "none"]
@@ -57,20 +60,30 @@ async def open_checkpoints(
 
 
 class FileSaver(AsyncSqliteSaver):
-    """A checkpointer in a file that rolls failed writes back.
+    """A checkpointer in a file, whose writes are committed in groups: those of all its threads that come together.
 
-    LangGraph's own leaves its transaction open after a failure, and the next commit includes it: half of a node's
-    writes would be saved.
+    LangGraph's own commits each write by itself, one after the other, and leaves its transaction open after a failure,
+    so that the next commit includes half of a node's writes. Here LangGraph's statements are taken and executed in the
+    group's transaction; of a write that fails nothing is kept. The latest checkpoint is read on the event loop, which
+    costs less than to hand it to a thread and back. All other reads are LangGraph's own.
+
+    Shape: reading is a connection of the event loop's, which never waits for a lock.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, connection: aiosqlite.Connection, group: GroupCommit, reading: sqlite3.Connection) -> None:
+        super().__init__(connection)
         self.access: Access = FreeAccess()
-        self._write_lock = asyncio.Lock()
+        self._group = group
+        self._inner = _Statements(reading)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         with self.access.reading():
-            return await super().aget_tuple(config)
+            try:
+                return self._inner_saver.get_tuple(config)
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            return await super().aget_tuple(config)  # it waits for the lock, in a thread
 
     async def alist(
         self,
@@ -91,28 +104,75 @@ class FileSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        async with self._writing():
-            return await super().aput(config, checkpoint, metadata, new_versions)
+        inner = self._inner_saver
+        saved = inner.put(config, checkpoint, metadata, new_versions)
+        await self._write(inner.take())
+        return saved
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        async with self._writing():
-            await super().aput_writes(config, writes, task_id, task_path)
+        inner = self._inner_saver
+        inner.put_writes(config, writes, task_id, task_path)
+        await self._write(inner.take())
 
     async def adelete_thread(self, thread_id: str) -> None:
-        async with self._writing():
-            await super().adelete_thread(thread_id)
+        inner = self._inner_saver
+        inner.delete_thread(thread_id)
+        await self._write(inner.take())
 
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        async with self._write_lock:  # the rollback must not undo another task's writes
-            with self.access.writing():
-                try:
-                    yield
-                except sqlite3.Error:
-                    await self.conn.rollback()
-                    raise
+    async def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """The one place of every write. It is on the disk on return."""
+        await write_patiently(self.access, partial(self._group.work, alone(work)))
+
+    @property
+    def _inner_saver(self) -> "_Statements":
+        """LangGraph's saver, with this one's serializer: the copy that LangGraph makes of this one has another."""
+        self._inner.serde = self.serde
+        return self._inner
+
+
+class _Statements(SqliteSaver):
+    """LangGraph's saver for code that is not async: it reads, and what it would write can be taken from it.
+
+    Values are serialized when they are given, on the event loop, as the graph may change them afterwards.
+    """
+
+    def __init__(self, reading: sqlite3.Connection) -> None:
+        super().__init__(reading)
+        self.is_setup = True
+        self._taken = _TakenStatements()
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[Any]:
+        if not transaction:
+            with super().cursor(transaction=False) as cursor:
+                yield cursor
+            return
+        self._taken = _TakenStatements()
+        yield self._taken
+
+    def take(self) -> Callable[[sqlite3.Connection], None]:
+        """What the last call would have written, to be done on a connection, as often as needed."""
+        return self._taken.execute_on
+
+
+class _TakenStatements:
+    """A cursor that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self._statements: list[tuple[str, Sequence[Any]]] = []
+
+    def execute(self, statement: str, row: Any) -> None:
+        self.executemany(statement, [row])
+
+    def executemany(self, statement: str, rows: Iterable[Any]) -> None:
+        self._statements.append((statement, list(rows)))
+
+    def execute_on(self, connection: sqlite3.Connection) -> None:
+        """Execute them all."""
+        for statement, rows in self._statements:
+            connection.executemany(statement, rows)
 
 
 def _file_in(data_folder: Path) -> Path:
@@ -128,12 +188,16 @@ async def _opened(file: Path, opened: AsyncExitStack) -> FileSaver:
     """Open the file, write to it and read from it: its faults show here, and not first in a run."""
     try:
         make_private_file(file)
-        saver = await opened.enter_async_context(FileSaver.from_conn_string(str(file)))
-        assert isinstance(saver, FileSaver)
+        connection = await opened.enter_async_context(aiosqlite.connect(file))
+        writing = opened.enter_context(closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)))
+        reading = opened.enter_context(closing(sqlite3.connect(file, timeout=0)))
+        group = GroupCommit(writing, thread_name="llamon-threads-writer")
+        opened.push_async_callback(group.close)
+        saver = FileSaver(connection, group, reading)
         await saver.setup()
-        await saver.conn.execute("begin immediate")
-        await saver.conn.execute("create table llamon_start (x)")  # else nothing is written to a file that is set up
-        await saver.conn.rollback()
+        writing.execute("begin immediate")
+        writing.execute("create table llamon_start (x)")  # else nothing is written to a file that is set up
+        writing.rollback()
         await saver.aget_tuple({"configurable": {"thread_id": "llamon:start", "checkpoint_ns": ""}})
     except (sqlite3.Error, OSError) as exc:
         raise ConfigError(_why_not(file, exc)) from exc

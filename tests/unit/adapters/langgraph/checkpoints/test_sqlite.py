@@ -1,19 +1,23 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import aiosqlite
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from tests.unit.adapters.langgraph.scripted import agent_of, chat_graph, messages_of, plain
 
+from llamon_agent.adapters.langgraph.checkpoints import access as access_module
 from llamon_agent.adapters.langgraph.checkpoints.sqlite import FileSaver, open_checkpoints
+from llamon_agent.adapters.worker_threads import joining, sleep_in_run
 from llamon_agent.domain.errors import BackendError, ConfigError
+from llamon_agent.store.sqlite.file import SqliteFile
 
 
 async def test_sqlite_keeps_a_thread_over_a_restart(tmp_path: Path) -> None:
@@ -77,8 +81,8 @@ async def test_a_file_that_is_set_up_but_cannot_be_written_any_more_is_a_config_
 ) -> None:
     async with open_checkpoints("sqlite", tmp_path):
         pass
-    connect = aiosqlite.connect
-    monkeypatch.setattr(aiosqlite, "connect", lambda file: connect(f"file:{file}?mode=ro", uri=True))
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda file, **given: connect(f"file:{file}?mode=ro", uri=True, **given))
     with pytest.raises(ConfigError, match="cannot be opened or written"):
         async with open_checkpoints("sqlite", tmp_path):
             pass
@@ -112,6 +116,9 @@ class Counted:
         self.writes += 1
         with self._used():
             yield
+
+    def may_pass(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.OperationalError)
 
     @contextmanager
     def _used(self) -> Iterator[None]:
@@ -148,3 +155,109 @@ async def test_of_a_write_that_failed_in_the_middle_nothing_is_kept_by_the_next(
             await saver.aput_writes(THREAD, [("first", 1), ("second", 2)], "task")
         await saver.aput(THREAD, empty_checkpoint(), {}, {})
         assert await (await saver.conn.execute("select channel from writes")).fetchall() == []
+
+
+async def test_writes_of_one_moment_share_a_commit(tmp_path: Path) -> None:
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        assert isinstance(saver, FileSaver)
+        commits = await changes_seen(tmp_path)
+        threads: list[RunnableConfig] = [
+            {"configurable": {"thread_id": str(each), "checkpoint_ns": "", "checkpoint_id": "1"}} for each in range(50)
+        ]
+        puts = [saver.aput(thread, empty_checkpoint(), {}, {}) for thread in threads]
+        writes = [saver.aput_writes(thread, [("a", 1)], "task") for thread in threads]
+        await asyncio.gather(*puts, *writes)
+        assert await changes_seen(tmp_path) == commits + 1
+        assert len([found async for found in saver.alist(None)]) == 50
+
+
+async def changes_seen(folder: Path) -> int:
+    """How often the file was changed by a commit. Source: the index of a WAL, whose third word counts transactions."""
+
+    def read() -> int:
+        return int.from_bytes((folder / "checkpoints.sqlite-shm").read_bytes()[8:12], sys.byteorder)
+
+    return await asyncio.to_thread(read)
+
+
+async def test_a_write_that_fails_fails_no_other_of_its_group(tmp_path: Path) -> None:
+    async with open_checkpoints("sqlite", tmp_path, access_to=Counted) as saver:
+        assert isinstance(saver, FileSaver)
+        await saver.conn.execute(
+            "create trigger refuses before insert on writes when new.channel = 'refused' "
+            "begin select raise(abort, 'no'); end"
+        )
+        await saver.conn.commit()
+        channels = ["a", "refused", "b", "lone \ud800"]
+        writes = [saver.aput_writes(THREAD, [(channel, 1)], channel[0]) for channel in channels]
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [type(None), BackendError, type(None), UnicodeEncodeError]
+        kept = await (await saver.conn.execute("select channel from writes order by channel")).fetchall()
+        assert [channel for (channel,) in kept] == ["a", "b"]
+
+
+async def test_a_step_is_in_the_file_when_its_save_returns(tmp_path: Path) -> None:
+    """Another connection sees it, so it is committed."""
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        assert saver is not None
+        checkpoint = empty_checkpoint()
+        await saver.aput(THREAD, checkpoint, {}, {})
+        with closing(sqlite3.connect(tmp_path / "checkpoints.sqlite")) as other:
+            assert other.execute("select checkpoint_id from checkpoints").fetchall() == [(checkpoint["id"],)]
+
+
+async def test_a_value_is_saved_as_it_was_when_it_was_given(tmp_path: Path) -> None:
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        assert saver is not None
+        checkpoint, state = empty_checkpoint(), ["given"]
+        saving = asyncio.create_task(saver.aput(THREAD, {**checkpoint, "channel_values": {"state": state}}, {}, {}))
+        await asyncio.sleep(0)
+        state.append("later")
+        found = await saver.aget_tuple(await saving)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"state": ["given"]}
+
+
+async def test_a_read_waits_for_a_program_that_holds_the_file(tmp_path: Path) -> None:
+    """Not on the event loop, which goes on."""
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        assert isinstance(saver, FileSaver)
+        saved = await saver.aput(THREAD, empty_checkpoint(), {}, {})
+    file = tmp_path / "checkpoints.sqlite"
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as other,
+        closing(sqlite3.connect(file, timeout=0)) as own,
+    ):
+        other.execute("pragma journal_mode = delete")  # in which a writer keeps readers out
+        async with aiosqlite.connect(file) as waits:
+            again = FileSaver(waits, saver._group, own)
+            again.is_setup = True
+            other.execute("begin exclusive")
+            reading = asyncio.create_task(again.aget_tuple(saved))
+            await asyncio.sleep(0)
+            assert not reading.done()
+            other.execute("rollback")
+            assert await reading is not None
+
+
+async def test_a_disk_that_is_full_for_a_moment_fails_no_write_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_checkpoints("sqlite", tmp_path, access_to=lambda file: SqliteFile(file, "the threads in")) as saver:
+        assert isinstance(saver, FileSaver)
+        group = saver._group
+        (pages,) = await group.work(lambda writing: writing.execute("pragma page_count").fetchone())
+        await group.work(lambda writing: writing.execute(f"pragma max_page_count = {pages}").fetchone() and None)
+
+        async def make_room(time_s: float) -> bool:
+            await group.work(lambda writing: writing.execute("pragma max_page_count = 1000000").fetchone() and None)
+            return await sleep_in_run(time_s)
+
+        monkeypatch.setattr(access_module, "sleep_in_run", make_room)
+
+        async def run() -> AsyncGenerator[RunnableConfig]:
+            checkpoint: Checkpoint = {**empty_checkpoint(), "channel_values": {"large": "x" * 100_000}}
+            yield await saver.aput(THREAD, checkpoint, {}, {})
+
+        (saved,) = [each async for each in joining(run())]
+        assert await saver.aget_tuple(saved) is not None
