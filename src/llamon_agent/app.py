@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import uvicorn
 from starlette.applications import Starlette
 
 from llamon_agent.config.edge import AgentSpec, EdgeConfig
@@ -36,6 +35,7 @@ from llamon_agent.serving.process import (
     exiting_despite_threads,
     freeze_gc,
     listening,
+    new_event_loop,
     new_id,
     now_ms,
     rarer_collections,
@@ -109,7 +109,7 @@ def serve(
     if not config.a2a.enabled:
         logger.warning("a2a.enabled is false: nothing listens")
         return
-    runner = asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory())
+    runner = asyncio.Runner(loop_factory=new_event_loop)
     try:
         runner.run(_serve(config, load or (lambda: config), ready))
     finally:

@@ -22,6 +22,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import Context
+from importlib import import_module
 from typing import Any, TypeVar
 
 import uvicorn
@@ -47,6 +48,16 @@ def now_ms() -> int:
 def new_id() -> str:
     """A new id that sorts by time."""
     return ordered_id(now_ms(), os.urandom(10))
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, where that is installed, which it is not on Windows."""
+    try:
+        uvloop = import_module("uvloop")
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
 
 
 @contextmanager
