@@ -1,11 +1,13 @@
 """Items of stores in a Postgres database. All agents share LangGraph's own table; a caller's label names its agent."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import psycopg
+from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
+from langgraph.store.postgres.base import _group_ops
 from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
@@ -13,6 +15,19 @@ from llamon_agent.adapters.langgraph.checkpoints.postgres import REFUSED
 from llamon_agent.adapters.langgraph.stores.opening import StoreOptions, index_for, sweeping
 from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.domain.errors import ConfigError
+
+
+class PooledStore(AsyncPostgresStore):
+    """A store that takes one connection of the pool for each use.
+
+    That of langgraph-checkpoint-postgres 3.0 holds one and waits for another, so uses at once wait for each other.
+    """
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        grouped, count = _group_ops(ops)
+        results: list[Result] = [None] * count
+        await self._execute_batch(grouped, results, None)
+        return results
 
 
 @asynccontextmanager
@@ -26,7 +41,7 @@ async def open_postgres(
     access: Access,
 ) -> AsyncGenerator[Table]:
     """Items in a database. Shape: see open_postgres_checkpoints. Raises: ConfigError: its table cannot be made."""
-    inner = AsyncPostgresStore(pool, ttl=options.ttl)
+    inner = PooledStore(pool, ttl=options.ttl)
     inner.supports_pipeline = inner.supports_pipeline and pipeline
     try:
         async with lock:
