@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from hashlib import sha256
 from typing import Any, TypeVar
 
 from langgraph.store.base import (
@@ -28,22 +27,16 @@ from langgraph.store.base import (
 )
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
+from llamon_agent.adapters.langgraph.stores.namespaces import Namespace, label_of, listed, read, written
 from llamon_agent.adapters.langgraph.stores.values import NOT_KEPT, keepable
 from llamon_agent.adapters.langgraph.stores.vectors import VectorIndex
 from llamon_agent.domain.errors import AgentError
-
-Namespace = tuple[str, ...]
 
 AnyItem = TypeVar("AnyItem", bound=Item)
 
 _MAX_NAMESPACES = 100_000
 
 _NOT_ON_THE_LOOP = "This store needs its async methods here: await aput, aget and asearch in async code."
-
-
-def label_of(*names: str) -> str:
-    """A label that no other names have. Shape: 64 hexadecimal digits."""
-    return sha256("".join(f"{len(name)}:{name}" for name in names).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Table:
@@ -152,12 +145,12 @@ class OwnedStore(BaseStore):
         raise TypeError(f"{type(op).__name__} is no operation of a store")
 
     def _inner(self, namespace: Namespace) -> Namespace:
-        return (self._label, *keepable(namespace))
+        return (self._label, *written(keepable(namespace)))
 
     def _outward(self, op: Op, result: Any) -> Result:
         """A result as the graph's code gets it: without the label."""
         if isinstance(op, ListNamespacesOp):
-            return _listed(op, [namespace[1:] for namespace in result])
+            return listed(op, [read(namespace[1:]) for namespace in result])
         if isinstance(result, list):
             return [_outer(item) for item in result]
         return _outer(result) if isinstance(result, Item) else None
@@ -166,18 +159,5 @@ class OwnedStore(BaseStore):
 def _outer(item: AnyItem) -> AnyItem:
     """An item without the label in front of its namespace."""
     found = copy(item)
-    found.namespace = tuple(item.namespace[1:])
+    found.namespace = read(item.namespace[1:])
     return found
-
-
-def _listed(op: ListNamespacesOp, namespaces: Sequence[Namespace]) -> list[Namespace]:
-    """The namespaces that an operation asks for, of all. Source: langgraph.store.memory, which works the same way."""
-    fitting = [each for each in namespaces if all(_fits(condition, each) for condition in op.match_conditions or ())]
-    depth = op.max_depth
-    return sorted({each if depth is None else each[:depth] for each in fitting})[op.offset : op.offset + op.limit]
-
-
-def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
-    path = tuple(condition.path)
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return len(namespace) >= len(path) and all(wanted in ("*", is_) for wanted, is_ in zip(path, part, strict=True))
