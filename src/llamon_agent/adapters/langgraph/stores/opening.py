@@ -1,13 +1,13 @@
 """Where the items of stores are: in a SQLite file in the data folder, in Postgres, or in memory."""
 
 import asyncio
-import inspect
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from langgraph.store.base import BaseStore, Op, Result, TTLConfig
@@ -29,17 +29,53 @@ FILE_NAME = "store.sqlite"
 _TOO_LARGE = (sqlite3.DataError, OverflowError)
 """The errors by which SQLite refuses a value. Source: sqlite.org/rescode.html (SQLITE_TOOBIG, SQLITE_MISMATCH)."""
 
+T = TypeVar("T")
+
+Sweep = Callable[[], Awaitable[object]]
+"""Deletes the items whose time has passed."""
+
 log = logging.getLogger(__name__)
 
 
 class FileStore(SqliteStore):
-    """A store in a file that has methods for both kinds of code.
+    """A store in a file that has methods for both kinds of code, and that rolls failed writes back.
 
     LangGraph's async one keeps code that is not async from calling it on the event loop, as stores in memory allow.
+    Both commit after a failure: half of the operations would be kept, and the commit's error would hide the reason.
     """
 
+    def __init__(self, connection: sqlite3.Connection, *, ttl: TTLConfig | None = None) -> None:
+        super().__init__(connection, ttl=ttl)
+        self._thread = ThreadPoolExecutor(1, "llamon-store")
+
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        return await asyncio.to_thread(self.batch, list(ops))
+        return await self._in_thread(self.batch, list(ops))
+
+    async def asweep_ttl(self) -> None:
+        """Delete the items whose time has passed."""
+        await self._in_thread(self.sweep_ttl)
+
+    async def aclose(self) -> None:
+        """Close the file after what was begun."""
+        await self._in_thread(self.conn.close)
+        self._thread.shutdown(wait=False)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Work in the store's own thread: all worker threads may be waiting for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    @contextmanager
+    def _cursor(self, *, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        with self.lock, closing(self.conn.cursor()) as cursor:
+            if transaction:
+                cursor.execute("begin")
+            try:
+                yield cursor
+                if transaction:
+                    cursor.execute("commit")
+            except BaseException:
+                self.conn.rollback()
+                raise
 
 
 class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,10 +114,10 @@ async def open_file(agent: str, folder: Path, options: StoreOptions, access_to: 
     file = folder / FILE_NAME
     async with AsyncExitStack() as stack:
         inner = await asyncio.to_thread(_open_file, folder, file, options)
-        stack.callback(inner.conn.close)
+        stack.push_async_callback(inner.aclose)
         access = access_to(file)
         table = Table(inner, agent=agent, access=access, index=index_for(inner, options, agent), refused=_TOO_LARGE)
-        await stack.enter_async_context(sweeping(inner, access, options))
+        await stack.enter_async_context(sweeping(inner.asweep_ttl, access, options))
         yield table
 
 
@@ -102,12 +138,12 @@ def _open_file(folder: Path, file: Path, options: StoreOptions) -> FileStore:
 
 
 @asynccontextmanager
-async def sweeping(inner: Any, access: Access, options: StoreOptions) -> AsyncIterator[None]:
+async def sweeping(sweep: Sweep, access: Access, options: StoreOptions) -> AsyncIterator[None]:
     """Delete the items whose time has passed, now and then, as long as the block runs."""
     if options.ttl_minutes is None:
         yield
         return
-    task = asyncio.create_task(_sweep(inner, access, options.sweep_minutes * 60))
+    task = asyncio.create_task(_sweep(sweep, access, options.sweep_minutes * 60))
     try:
         yield
     finally:
@@ -116,19 +152,11 @@ async def sweeping(inner: Any, access: Access, options: StoreOptions) -> AsyncIt
             await task
 
 
-async def _sweep(inner: Any, access: Access, every_s: float) -> None:
+async def _sweep(sweep: Sweep, access: Access, every_s: float) -> None:
     while True:
         with suppress(BackendError), access.writing():  # an outage is in the log, and the next time does it
-            await sweep_once(inner)
+            await sweep()
         await asyncio.sleep(every_s)
-
-
-async def sweep_once(inner: Any) -> None:
-    """Delete the items whose time has passed."""
-    if inspect.iscoroutinefunction(inner.sweep_ttl):
-        await inner.sweep_ttl()
-    else:
-        await asyncio.to_thread(inner.sweep_ttl)
 
 
 def index_for(inner: BaseStore, options: StoreOptions, agent: str) -> VectorIndex | None:

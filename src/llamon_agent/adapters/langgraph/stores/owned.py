@@ -4,12 +4,14 @@ Theory. All callers share a table. So each namespace is kept below a label made 
 digest of fixed length, so that no two are equal, none begins another, and none holds a character that a table takes for
 a pattern. The code never sees the label, in no result and no list.
 
-Code may use a store from the event loop and from threads, and with methods that are async or not. What is not on the
-loop goes there, because the table's connections and the report of its outages belong to it.
+Code may use a store from the event loop and from threads, and with methods that are async or not; a thread may have an
+event loop of its own. What is not on the table's loop goes there, because its connections and the report of its outages
+belong to it. A table needs no worker thread: each of them may be one that waits for it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, TypeVar
@@ -33,6 +35,8 @@ from llamon_agent.adapters.langgraph.stores.vectors import VectorIndex
 from llamon_agent.domain.errors import AgentError
 
 AnyItem = TypeVar("AnyItem", bound=Item)
+
+Results = list[Result]
 
 _MAX_NAMESPACES = 100_000
 
@@ -76,9 +80,9 @@ class Table:
         except RuntimeError:
             return False
 
-    def on_loop(self, make: Callable[[], Any]) -> Any:
-        """Run a coroutine on the loop, from a thread, and wait for it."""
-        return asyncio.run_coroutine_threadsafe(make(), self._loop).result()
+    def from_thread(self, work: Coroutine[Any, Any, Results]) -> Future[Results]:
+        """Run a coroutine on the loop, from another thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
 class OwnedStore(BaseStore):
@@ -90,24 +94,26 @@ class OwnedStore(BaseStore):
         self.supports_ttl = table.inner.supports_ttl
         self.ttl_config = table.inner.ttl_config
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        given = list(ops)
-        if not self._table.is_on_loop:
-            results: list[Result] = self._table.on_loop(lambda: self.abatch(given))
-            return results
-        if self._table.blocks or self._table.index is not None:
+    def batch(self, ops: Iterable[Op]) -> Results:
+        table, given = self._table, list(ops)
+        if not table.is_on_loop:
+            return table.from_thread(self._carry_out(given)).result()
+        if table.blocks or table.index is not None:
             raise AgentError(_NOT_ON_THE_LOOP)
         with self._accessing(given):
-            inner = self._table.inner.batch([self._inward(op) for op in given])
+            inner = table.inner.batch([self._inward(op) for op in given])
             return [self._outward(op, result) for op, result in zip(given, inner, strict=True)]
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        given = list(ops)
-        with self._accessing(given):
+    async def abatch(self, ops: Iterable[Op]) -> Results:
+        work = self._carry_out(list(ops))
+        return await (work if self._table.is_on_loop else asyncio.wrap_future(self._table.from_thread(work)))
+
+    async def _carry_out(self, ops: Sequence[Op]) -> Results:
+        with self._accessing(ops):
             if self._table.index is not None:
-                return [self._outward(op, await self._with_vectors(op, self._table.index)) for op in given]
-            inner = await self._table.inner.abatch([self._inward(op) for op in given])
-            return [self._outward(op, result) for op, result in zip(given, inner, strict=True)]
+                return [self._outward(op, await self._with_vectors(op, self._table.index)) for op in ops]
+            inner = await self._table.inner.abatch([self._inward(op) for op in ops])
+            return [self._outward(op, result) for op, result in zip(ops, inner, strict=True)]
 
     async def _with_vectors(self, op: Op, index: VectorIndex) -> Result:
         """Carry out an operation where items have vectors, which are kept and deleted with them."""

@@ -52,5 +52,5 @@ async def open_postgres(
             "grant this user create on the schema, and make it the tables' owner."
         ) from exc
     index = index_for(inner, options, agent)
-    async with sweeping(inner, access, options):
+    async with sweeping(inner.sweep_ttl, access, options):
         yield Table(inner, agent=agent, access=access, index=index, blocks=True, refused=REFUSED)

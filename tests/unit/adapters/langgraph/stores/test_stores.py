@@ -1,79 +1,23 @@
-"""One contract for the stores in memory, in SQLite and in Postgres."""
+"""What the stores in memory, in SQLite and in Postgres must do alike."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.store.base import BaseStore, InvalidNamespaceError, Op, PutOp
-from langgraph.store.memory import InMemoryStore
-from psycopg_pool import AsyncConnectionPool
+from langgraph.store.base import InvalidNamespaceError
+from tests.contract.graph_store import Opener, end_in, keys, swept
 
-from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess
-from llamon_agent.adapters.langgraph.stores.opening import (
-    FILE_NAME,
-    StoreOptions,
-    index_of,
-    open_file,
-    open_memory,
-    sweep_once,
-)
+from llamon_agent.adapters.langgraph.checkpoints.access import FreeAccess
+from llamon_agent.adapters.langgraph.stores.opening import StoreOptions
 from llamon_agent.adapters.langgraph.stores.owned import Table
-from llamon_agent.adapters.langgraph.stores.postgres import open_postgres
-from llamon_agent.adapters.langgraph.stores.vectors import VectorIndex
-from llamon_agent.domain.errors import AgentError, BackendError, ConfigError
-from llamon_agent.store.sqlite.file import SqliteFile
+from llamon_agent.domain.errors import AgentError
 
-KINDS = ("memory", "sqlite", "postgres")
-
-
-class Opener:
-    """Opens a kind of store; a second time with what the first one has kept."""
-
-    def __init__(self, kind: str, folder: Path, url: str) -> None:
-        self.kind = kind
-        self._folder = folder
-        self._url = url
-
-    @asynccontextmanager
-    async def __call__(self, agent: str = "demo", options: StoreOptions = StoreOptions()) -> AsyncIterator[Table]:
-        async with AsyncExitStack() as stack:
-            match self.kind:
-                case "memory":
-                    opened: Any = open_memory(agent, options)
-                case "sqlite":
-                    opened = open_file(
-                        agent, self._folder / agent, options, lambda file: SqliteFile(file, "the store in")
-                    )
-                case _:
-                    pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
-                        self._url, kwargs={"autocommit": True}, min_size=1, max_size=4, open=False
-                    )
-                    await stack.enter_async_context(pool)
-                    opened = open_postgres(
-                        pool, agent=agent, options=options, lock=nullcontext(), pipeline=True, access=FreeAccess()
-                    )
-            yield await stack.enter_async_context(opened)
-
-
-@pytest.fixture(params=KINDS)
-def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
-    url = request.getfixturevalue("database_url") if request.param == "postgres" else ""
-    return Opener(request.param, tmp_path, url)
-
-
-@pytest.fixture
-async def table(opener: Opener) -> AsyncIterator[Table]:
-    async with opener() as opened:
-        yield opened
-
-
-async def keys(store: BaseStore, prefix: tuple[str, ...] = (), **more: Any) -> list[str]:
-    return sorted(item.key for item in await store.asearch(prefix, **more))
+MAX_WORKERS = 4
 
 
 async def test_an_item_comes_back_as_it_was_put(table: Table) -> None:
@@ -142,6 +86,40 @@ async def test_code_that_is_not_async_uses_it_in_a_thread(table: Table) -> None:
 
     item, found, namespaces = await asyncio.to_thread(work)
     assert (item.value, [each.key for each in found], namespaces) == ({"a": 1}, ["k"], [("n",)])
+
+
+async def test_threads_that_wait_for_it_leave_no_worker_thread_that_it_needs(table: Table) -> None:
+    store, all_in_use = table.of("ann"), threading.Barrier(MAX_WORKERS, timeout=5)
+
+    def work(number: int) -> None:
+        all_in_use.wait()
+        store.put(("n",), f"k{number}", {})
+
+    async with asyncio.timeout(5):
+        with ThreadPoolExecutor(MAX_WORKERS) as workers:
+            loop = asyncio.get_running_loop()
+            loop.set_default_executor(workers)
+            await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(MAX_WORKERS)))
+    assert len(await store.asearch(("n",), limit=100)) == MAX_WORKERS
+
+
+async def test_a_thread_with_an_event_loop_of_its_own_uses_it(table: Table) -> None:
+    store, loop_of_use = table.of("ann"), []
+
+    class Noted(FreeAccess):
+        def reading(self) -> AbstractContextManager[None]:
+            loop_of_use.append(asyncio.get_running_loop())
+            return super().reading()
+
+    table.access = Noted()
+
+    async def work() -> Any:
+        await store.aput(("n",), "k", {"a": 1})
+        return await asyncio.gather(*(store.aget(("n",), "k") for _ in range(20)))
+
+    found = await asyncio.to_thread(lambda: asyncio.run(work()))
+    assert [item.value for item in found] == [{"a": 1}] * 20
+    assert set(loop_of_use) == {asyncio.get_running_loop()}
 
 
 async def test_code_that_is_not_async_uses_it_on_the_loop_or_learns_why_not(table: Table) -> None:
@@ -230,30 +208,6 @@ async def test_no_agent_sees_anothers_items_and_a_restart_loses_none(opener: Ope
         assert await keys(table.of("ann")) == ["k"]
 
 
-async def test_a_file_is_private(tmp_path: Path) -> None:
-    async with open_file("demo", tmp_path / "demo", StoreOptions(), lambda _file: FreeAccess()) as table:
-        await table.of("ann").aput(("n",), "k", {})
-        assert {file.stat().st_mode & 0o777 for file in (tmp_path / "demo").iterdir()} == {0o600}
-
-
-async def test_a_file_that_is_no_store_is_refused_at_start(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text("no database, and long enough to be taken for one" * 50)
-    with pytest.raises(ConfigError, match="cannot be opened"):
-        async with open_file("demo", tmp_path, StoreOptions(), lambda _file: FreeAccess()):
-            pass
-
-
-async def test_a_store_that_is_away_is_an_outage(tmp_path: Path) -> None:
-    def access_to(file: Path) -> Access:
-        return SqliteFile(file, "the store in")
-
-    async with open_file("demo", tmp_path / "demo", StoreOptions(), access_to) as table:
-        await table.of("ann").aput(("n",), "k", {})
-        (tmp_path / "demo" / FILE_NAME).rename(tmp_path / "away")
-        with pytest.raises(BackendError):
-            await table.of("ann").aput(("n",), "k", {})
-
-
 # -- time
 
 
@@ -262,73 +216,8 @@ async def test_items_end_and_are_swept(opener: Opener) -> None:
         return
     async with opener(options=StoreOptions(ttl_minutes=60.0)) as table:
         store = table.of("ann")
-        await store.aput(("n",), "past", {}, ttl=-1)
+        await store.aput(("n",), "past", {})
+        await end_in(table, -1)
         await store.aput(("n",), "present", {})
-        await sweep_once(table.inner)
+        await swept(table)
         assert await keys(store) == ["present"]
-
-
-# -- search by meaning
-
-
-async def embed(texts: Sequence[str]) -> list[list[float]]:
-    """Two directions: about food, and about weather."""
-    return [[float("food" in text), float("rain" in text), 0.1] for text in texts]
-
-
-@pytest.fixture
-async def indexed(opener: Opener, tmp_path: Path) -> AsyncIterator[Table]:
-    module = tmp_path / f"embeds_{opener.kind}_{tmp_path.name}.py"
-    module.write_text("from tests.unit.adapters.langgraph.stores.test_stores import embed\n")
-    options = StoreOptions(embed=f"{module}:embed", fields=("text", "tags[*]"))
-    async with opener(options=options) as opened:
-        yield opened
-
-
-async def test_a_query_finds_the_nearest_first(indexed: Table) -> None:
-    store = indexed.of("ann")
-    await store.aput(("n",), "figs", {"text": "food", "kind": 1})
-    await store.aput(("n",), "clouds", {"text": "rain", "tags": ["a", "b"], "kind": 1})
-    await store.aput(("n",), "plain", {"text": "rain"}, index=False)
-    await store.aput(("m",), "other", {"text": "food"})
-    found = await store.asearch(("n",), query="more food", limit=2)
-    assert [item.key for item in found] == ["figs", "clouds"]
-    assert found[0].score is not None
-    assert found[0].score > 0.99
-    assert [item.key for item in await store.asearch(("n",), query="rain", filter={"kind": 1})] == ["clouds", "figs"]
-    assert [item.key for item in await store.asearch(("n",), query="rain")][-1] == "plain"
-    assert await store.alist_namespaces() == [("m",), ("n",)]
-
-
-async def test_vectors_change_and_go_with_their_items(indexed: Table) -> None:
-    store = indexed.of("ann")
-    await store.aput(("n",), "k", {"text": "food"})
-    await store.aput(("n",), "k", {"text": "rain"})
-    found = await store.asearch(("n",), query="rain")
-    assert found[0].score is not None
-    assert found[0].score > 0.99
-    await store.adelete(("n",), "k")
-    assert await store.asearch(("n",), query="rain") == []
-    assert await indexed.of("bob").asearch((), query="rain") == []
-
-
-async def test_without_an_index_a_query_is_ignored(table: Table) -> None:
-    store = table.of("ann")
-    await store.aput(("n",), "k", {"text": "food"})
-    assert [item.key for item in await store.asearch(("n",), query="rain")] == ["k"]
-
-
-async def test_an_index_of_a_graphs_own_store_goes_on(table: Table) -> None:
-    own = InMemoryStore(index={"dims": 3, "embed": embed, "fields": ["text"]})
-    index = index_of(own, table.inner)
-    assert isinstance(index, VectorIndex)
-    vectors: Op = await index.vectors_of(PutOp(("label", "n"), "k", {"text": "food"}))
-    assert isinstance(vectors, PutOp)
-    assert vectors.value == {"vectors": [[1.0, 0.0, 0.1]]}
-    assert index_of(InMemoryStore(), table.inner) is None
-
-
-async def test_embeddings_that_cannot_be_made_are_an_error_at_start(opener: Opener) -> None:
-    with pytest.raises(ConfigError, match="makes no embeddings"):
-        async with opener(options=StoreOptions(embed="nobody:nothing")):
-            pass
