@@ -31,7 +31,7 @@ from langgraph.store.base import (
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
 from llamon_agent.adapters.langgraph.stores.namespaces import Namespace, label_of, listed, read, written
 from llamon_agent.adapters.langgraph.stores.values import NOT_KEPT, keepable
-from llamon_agent.adapters.langgraph.stores.vectors import VectorIndex
+from llamon_agent.adapters.langgraph.stores.vectors import Embedded, VectorIndex
 from llamon_agent.domain.errors import AgentError
 
 AnyItem = TypeVar("AnyItem", bound=Item)
@@ -96,33 +96,30 @@ class OwnedStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> Results:
         table, given = self._table, list(ops)
+        inward = [self._inward(op) for op in given]
         if not table.is_on_loop:
-            return table.from_thread(self._carry_out(given)).result()
+            embedded = None if table.index is None or table.index.is_async_only else table.index.embed(inward)
+            return self._outward(given, table.from_thread(self._carry_out(inward, embedded)).result())
         if table.blocks or table.index is not None:
             raise AgentError(_NOT_ON_THE_LOOP)
-        with self._accessing(given):
-            inner = table.inner.batch([self._inward(op) for op in given])
-            return [self._outward(op, result) for op, result in zip(given, inner, strict=True)]
+        with self._accessing(inward):
+            return self._outward(given, table.inner.batch(inward))
 
     async def abatch(self, ops: Iterable[Op]) -> Results:
-        work = self._carry_out(list(ops))
-        return await (work if self._table.is_on_loop else asyncio.wrap_future(self._table.from_thread(work)))
+        given = list(ops)
+        work = self._carry_out([self._inward(op) for op in given])
+        on_loop = work if self._table.is_on_loop else asyncio.wrap_future(self._table.from_thread(work))
+        return self._outward(given, await on_loop)
 
-    async def _carry_out(self, ops: Sequence[Op]) -> Results:
+    async def _carry_out(self, ops: Sequence[Op], embedded: Embedded | None = None) -> Results:
+        """The results of operations on the table. Shape: embedded are their vectors, if they are already made."""
+        index = self._table.index
+        if index is not None and embedded is None:
+            embedded = await index.aembed(ops)
         with self._accessing(ops):
-            if self._table.index is not None:
-                return [self._outward(op, await self._with_vectors(op, self._table.index)) for op in ops]
-            inner = await self._table.inner.abatch([self._inward(op) for op in ops])
-            return [self._outward(op, result) for op, result in zip(ops, inner, strict=True)]
-
-    async def _with_vectors(self, op: Op, index: VectorIndex) -> Result:
-        """Carry out an operation where items have vectors, which are kept and deleted with them."""
-        inner = self._inward(op)
-        if isinstance(op, SearchOp) and op.query and isinstance(inner, SearchOp):
-            return await index.search(inner, op.query)
-        vectors = [await index.vectors_of(inner)] if isinstance(inner, PutOp) else []
-        results = await self._table.inner.abatch([inner, *vectors])
-        return results[0]
+            if index is not None and embedded is not None:
+                return await index.carry_out(ops, embedded)
+            return await self._table.inner.abatch(ops)
 
     @contextmanager
     def _accessing(self, ops: Sequence[Op]) -> Iterator[None]:
@@ -143,7 +140,8 @@ class OwnedStore(BaseStore):
                 mine = MatchCondition(match_type="prefix", path=(self._label,))
                 return ListNamespacesOp(match_conditions=(mine,), max_depth=None, limit=_MAX_NAMESPACES)
             case SearchOp(namespace_prefix=prefix, filter=wanted):
-                return op._replace(namespace_prefix=self._inner(prefix), filter=keepable(wanted), query=None)
+                query = None if self._table.index is None else op.query
+                return op._replace(namespace_prefix=self._inner(prefix), filter=keepable(wanted), query=query)
             case PutOp(namespace=namespace, key=key, value=value):
                 return op._replace(namespace=self._inner(namespace), key=keepable(key), value=keepable(value))
             case GetOp(namespace=namespace, key=key):
@@ -153,13 +151,17 @@ class OwnedStore(BaseStore):
     def _inner(self, namespace: Namespace) -> Namespace:
         return (self._label, *written(keepable(namespace)))
 
-    def _outward(self, op: Op, result: Any) -> Result:
-        """A result as the graph's code gets it: without the label."""
-        if isinstance(op, ListNamespacesOp):
-            return listed(op, [read(namespace[1:]) for namespace in result])
-        if isinstance(result, list):
-            return [_outer(item) for item in result]
-        return _outer(result) if isinstance(result, Item) else None
+    def _outward(self, ops: Sequence[Op], results: Sequence[Result]) -> Results:
+        return [_outer_result(op, result) for op, result in zip(ops, results, strict=True)]
+
+
+def _outer_result(op: Op, result: Any) -> Result:
+    """A result as the graph's code gets it: without the label."""
+    if isinstance(op, ListNamespacesOp):
+        return listed(op, [read(namespace[1:]) for namespace in result])
+    if isinstance(result, list):
+        return [_outer(item) for item in result]
+    return _outer(result) if isinstance(result, Item) else None
 
 
 def _outer(item: AnyItem) -> AnyItem:
