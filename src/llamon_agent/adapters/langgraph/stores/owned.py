@@ -30,7 +30,7 @@ from langgraph.store.base import (
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
 from llamon_agent.adapters.langgraph.stores.namespaces import Namespace, label_of, listed, read, written
-from llamon_agent.adapters.langgraph.stores.values import NOT_KEPT, keepable
+from llamon_agent.adapters.langgraph.stores.values import NOT_KEPT, in_object, keepable, out_of_object
 from llamon_agent.adapters.langgraph.stores.vectors import Embedded, VectorIndex
 from llamon_agent.domain.errors import AgentError
 
@@ -143,7 +143,8 @@ class OwnedStore(BaseStore):
                 query = None if self._table.index is None else op.query
                 return op._replace(namespace_prefix=self._inner(prefix), filter=keepable(wanted), query=query)
             case PutOp(namespace=namespace, key=key, value=value):
-                return op._replace(namespace=self._inner(namespace), key=keepable(key), value=keepable(value))
+                kept = in_object(keepable(value))
+                return op._replace(namespace=self._inner(namespace), key=keepable(key), value=kept)
             case GetOp(namespace=namespace, key=key):
                 return op._replace(namespace=self._inner(namespace), key=keepable(key))
         raise TypeError(f"{type(op).__name__} is no operation of a store")
@@ -165,7 +166,8 @@ def _outer_result(op: Op, result: Any) -> Result:
 
 
 def _outer(item: AnyItem) -> AnyItem:
-    """An item without the label in front of its namespace."""
+    """An item without the label in front of its namespace, and with the value that was put."""
     found = copy(item)
     found.namespace = read(item.namespace[1:])
+    found.value = out_of_object(item.value)
     return found

@@ -1,6 +1,6 @@
 """Which values a store can keep: the same ones in memory, in SQLite and in Postgres."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -12,6 +12,9 @@ NOT_KEPT = "The agent wanted to keep a value in its store that cannot be saved."
 """The caller's error text if a value cannot be stored, though the storage works."""
 
 _MAX_INT = 1 << 63
+
+_WHOLE = "llamon:value"
+"""The only key of the object around a value that is no object."""
 
 _NO_KEY = object()
 """In the place of a key that is no text; it is not kept."""
@@ -32,6 +35,16 @@ def keepable(value: Any) -> Any:
     if not is_kept:
         raise AgentError(NOT_KEPT)
     return plain
+
+
+def in_object(value: Any) -> Any:
+    """A value as an object: LangGraph's store in SQLite keeps nothing else. Shape: None, a deletion, stays None."""
+    return value if value is None or isinstance(value, dict) else {_WHOLE: value}
+
+
+def out_of_object(kept: Mapping[str, Any]) -> Any:
+    """The value that was put into an object so."""
+    return kept[_WHOLE] if kept.keys() == {_WHOLE} else kept
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -140,6 +140,15 @@ async def test_many_at_once(table: Table) -> None:
     assert len(await store.asearch(("n",), limit=100)) == 50
 
 
+@pytest.mark.parametrize("value", ["text", 3, True, 1.5, ["a", {"b": 1}], {}, {"llamon": 1}], ids=repr)
+async def test_a_value_that_is_no_object_is_kept_as_it_is(table: Table, value: Any) -> None:
+    store = table.of("ann")
+    await store.aput(("n",), "k", value)
+    item = await store.aget(("n",), "k")
+    assert item is not None
+    assert [each.value for each in [item, *await store.asearch(("n",))]] == [value, value]
+
+
 ODD = ["a\0b", "\ud800", math.nan, math.inf, 1 << 80, object(), {1: 2}, [["a\0"]], {"k\0": 1}]
 
 
