@@ -9,11 +9,10 @@ another table. Postgres does not take every text and number as JSON. Those are w
 back unchanged.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -24,19 +23,17 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_id,
 )
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess, write_patiently
+from llamon_agent.adapters.langgraph.checkpoints.postgres_groups import REFUSED, PostgresGroups
+from llamon_agent.adapters.langgraph.checkpoints.statements import Statement, TakenStatements
 from llamon_agent.domain.errors import AgentError, ConfigError
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import DeltaChannelHistory  # not in all versions that are allowed
-
-_T = TypeVar("_T")
-
-REFUSED = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
-"""The errors by which a working database refuses a value."""
 
 
 async def open_postgres_checkpoints(
@@ -66,13 +63,15 @@ async def open_postgres_checkpoints(
 
 
 class AgentPostgresSaver(AsyncPostgresSaver):
-    """A checkpointer that puts its agent's name before every thread's id."""
+    """A checkpointer that puts its agent's name before every thread's id, and that commits in groups."""
 
     def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
         super().__init__(pool)
         self._agent = agent
         self._access = access
         self.supports_pipeline = self.supports_pipeline and pipeline
+        self._groups = PostgresGroups(pool, pipeline=self.supports_pipeline)
+        self._statements = _Statements()
         # It guards a single connection; here each call has its own, and threads need not wait for each other.
         self.lock = nullcontext()  # type: ignore[assignment]
 
@@ -105,20 +104,26 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         whole = checkpoint["channel_values"]
         values = {channel: value if _is_json(value) else _AsBytes(value) for channel, value in whole.items()}
         inner: Checkpoint = {**checkpoint, "channel_values": values}
-        saved = await self._write(partial(super().aput, self._inner(config), inner, metadata, new_versions))
+        saver = self._inner_saver
+        saved = saver.put(self._inner(config), inner, metadata, new_versions)
+        await self._write(saver.take())
         return self._outer(saved)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._write(partial(super().aput_writes, self._inner(config), writes, task_id, task_path))
+        saver = self._inner_saver
+        saver.put_writes(self._inner(config), writes, task_id, task_path)
+        await self._write(saver.take())
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._write(partial(super().adelete_thread, self._inner_id(thread_id)))
+        saver = self._inner_saver
+        saver.delete_thread(self._inner_id(thread_id))
+        await self._write(saver.take())
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        inner_ids = [self._inner_id(thread_id) for thread_id in thread_ids]
-        await self._write(partial(super().aprune, inner_ids, strategy=strategy))
+        with self._access.writing():
+            await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -131,25 +136,25 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         with self._access.reading():
             return await super().aget_delta_channel_history(config=self._inner(config), channels=channels)
 
-    def _dump_blobs(
-        self, thread_id: str, checkpoint_ns: str, values: dict[str, Any], versions: ChannelVersions
-    ) -> list[tuple[str, str, str, str, str, bytes | None]]:
-        plain = {channel: value.value if type(value) is _AsBytes else value for channel, value in values.items()}
-        return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
-
-    async def _write(self, write: Callable[[], Awaitable[_T]]) -> _T:
+    async def _write(self, statements: Sequence[Statement]) -> None:
         """The one place of every write. Raises: BackendError; AgentError, if the database works but refuses a value."""
 
-        async def once() -> _T | psycopg.Error:
+        async def once() -> psycopg.Error | None:
             try:
-                return await write()
+                await self._groups.write(statements)
             except REFUSED as exc:
                 return exc
+            return None
 
-        written = await write_patiently(self._access, once)
-        if isinstance(written, psycopg.Error):
-            raise AgentError(NOT_KEPT) from written
-        return written
+        refused = await write_patiently(self._access, once)
+        if refused is not None:
+            raise AgentError(NOT_KEPT) from refused
+
+    @property
+    def _inner_saver(self) -> "_Statements":
+        """LangGraph's saver, with this one's serializer: the copy that LangGraph makes of this one has another."""
+        self._statements.serde = self.serde
+        return self._statements
 
     @property
     def _prefix(self) -> str:
@@ -173,6 +178,29 @@ class AgentPostgresSaver(AsyncPostgresSaver):
     def _outer_tuple(self, found: CheckpointTuple) -> CheckpointTuple:
         parent = None if found.parent_config is None else self._outer(found.parent_config)
         return found._replace(config=self._outer(found.config), parent_config=parent)
+
+
+class _Statements(PostgresSaver):
+    """LangGraph's saver for code that is not async, without a connection: what it would write can be taken from it."""
+
+    def __init__(self) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        self._taken = TakenStatements()
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Iterator[Any]:  # noqa: ARG002 -- the library's name
+        self._taken = TakenStatements()
+        yield self._taken
+
+    def take(self) -> Sequence[Statement]:
+        """What the last call would have written."""
+        return self._taken.statements
+
+    def _dump_blobs(
+        self, thread_id: str, checkpoint_ns: str, values: dict[str, Any], versions: ChannelVersions
+    ) -> list[tuple[str, str, str, str, str, bytes | None]]:
+        plain = {channel: value.value if type(value) is _AsBytes else value for channel, value in values.items()}
+        return super()._dump_blobs(thread_id, checkpoint_ns, plain, versions)
 
 
 class _AsBytes:

@@ -1,7 +1,7 @@
 """Where LangGraph threads are saved: in a SQLite file in the data folder, in memory, or nowhere."""
 
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess, write_patiently
+from llamon_agent.adapters.langgraph.checkpoints.statements import TakenStatements
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.group_commit import GroupCommit, alone
 from llamon_agent.private_files import close_to_others, make_private_file, make_private_folder
@@ -133,15 +134,12 @@ class FileSaver(AsyncSqliteSaver):
 
 
 class _Statements(SqliteSaver):
-    """LangGraph's saver for code that is not async: it reads, and what it would write can be taken from it.
-
-    Values are serialized when they are given, on the event loop, as the graph may change them afterwards.
-    """
+    """LangGraph's saver for code that is not async: it reads, and what it would write can be taken from it."""
 
     def __init__(self, reading: sqlite3.Connection) -> None:
         super().__init__(reading)
         self.is_setup = True
-        self._taken = _TakenStatements()
+        self._taken = TakenStatements()
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[Any]:
@@ -149,30 +147,18 @@ class _Statements(SqliteSaver):
             with super().cursor(transaction=False) as cursor:
                 yield cursor
             return
-        self._taken = _TakenStatements()
+        self._taken = TakenStatements()
         yield self._taken
 
     def take(self) -> Callable[[sqlite3.Connection], None]:
         """What the last call would have written, to be done on a connection, as often as needed."""
-        return self._taken.execute_on
+        taken = self._taken.statements
 
+        def execute_on(connection: sqlite3.Connection) -> None:
+            for statement, rows in taken:
+                connection.executemany(statement, rows)
 
-class _TakenStatements:
-    """A cursor that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self._statements: list[tuple[str, Sequence[Any]]] = []
-
-    def execute(self, statement: str, row: Any) -> None:
-        self.executemany(statement, [row])
-
-    def executemany(self, statement: str, rows: Iterable[Any]) -> None:
-        self._statements.append((statement, list(rows)))
-
-    def execute_on(self, connection: sqlite3.Connection) -> None:
-        """Execute them all."""
-        for statement, rows in self._statements:
-            connection.executemany(statement, rows)
+        return execute_on
 
 
 def _file_in(data_folder: Path) -> Path:

@@ -11,7 +11,7 @@ from langgraph.store.postgres.base import _group_ops
 from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access
-from llamon_agent.adapters.langgraph.checkpoints.postgres import REFUSED
+from llamon_agent.adapters.langgraph.checkpoints.postgres_groups import REFUSED
 from llamon_agent.adapters.langgraph.stores.opening import StoreOptions, index_for, sweeping
 from llamon_agent.adapters.langgraph.stores.owned import Table
 from llamon_agent.domain.errors import ConfigError

@@ -126,12 +126,19 @@ async def test_the_history_of_a_channel_is_found_with_and_without_a_checkpoints_
         assert await saver.aget_delta_channel_history(config=found.config, channels=["said"]) == by_thread
 
 
+async def waiting_for_a_lock(connection: psycopg.AsyncConnection[Any]) -> None:
+    found = None
+    while found is None:
+        found = await (await connection.execute("select 1 from pg_locks where not granted")).fetchone()
+
+
 async def test_many_threads_of_one_agent_at_once_do_not_wait_for_each_other(database_url: str) -> None:
     async with opened(database_url) as saver, asyncio.timeout(5):
         assert isinstance(saver.conn, AsyncConnectionPool)
         async with saver.conn.connection() as busy, busy.transaction():
             await busy.execute("lock table checkpoint_writes in exclusive mode")
             stuck = asyncio.create_task(saver.aput_writes(at("slow", checkpoint_id="1"), [("said", "x")], "task"))
+            await waiting_for_a_lock(busy)
             await keep(saver, "quick")
             assert await threads_in(saver) == {"quick"}
             assert not stuck.done()
