@@ -1,6 +1,6 @@
 """Prints what each server does in this run, and the ratios; ratios are what may be quoted, figures are this machine's.
 
-Usage: bench [calls] [durable] [memory] [threads]; all of them if none is named.
+Usage: bench [calls] [durable] [memory] [threads] [tokens]; all of them if none is named.
 """
 
 import platform
@@ -8,9 +8,15 @@ import sys
 
 from rich.console import Console
 
-from bench import calls, durable, open_streams, threads
+from bench import calls, durable, open_streams, threads, tokens
 
-TABLES = {"calls": calls.table, "durable": durable.table, "memory": open_streams.table, "threads": threads.table}
+TABLES = {
+    "calls": calls.table,
+    "durable": durable.table,
+    "memory": open_streams.table,
+    "threads": threads.table,
+    "tokens": tokens.table,
+}
 
 
 def main() -> None:

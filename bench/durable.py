@@ -25,7 +25,8 @@ CONNECTIONS = 16
 AT_MOST_S = 10.0
 SPEAKER = {"adapter": "custom", "target": "bench.speaker:speak"}
 
-_DURABLE_POSTGRES = ("-c", "fsync=on", "-c", "full_page_writes=on", "-c", "autovacuum=on")
+SYNCED = ("-c", "fsync=on", "-c", "full_page_writes=on", "-c", "autovacuum=on")
+"""What a Postgres is started with, so that it is as durable as in production."""
 
 
 class Place(NamedTuple):
@@ -121,7 +122,7 @@ def _measure() -> dict[str, dict[Length, list[Measured]]]:
     figures: dict[str, dict[Length, list[Measured]]] = {
         server.name: {length: [] for length in LENGTHS} for server in SERVERS
     }
-    with running_postgres(*_DURABLE_POSTGRES) as postgres:
+    with running_postgres(*SYNCED) as postgres:
         for _ in range(ROUNDS):
             for server, length in product(SERVERS, LENGTHS):
                 figures[server.name][length].append(_streamed(server, length, postgres))
