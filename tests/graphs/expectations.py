@@ -66,7 +66,7 @@ SHAPES: Mapping[str, Shape] = {
     "own-store": Shape("runtime.py:own_store", "call 1: Please remember heron101", PLAIN),
     "own-saver": Shape("runtime.py:own_saver", "heard: Please remember heron101", PLAIN),
     "user-id": Shape("runtime.py:user_id", "user ", PLAIN),
-    "auth-user": Shape("runtime.py:auth_user", "user ", PLAIN),
+    "auth-user": Shape("runtime.py:auth_user", "user None: ", PLAIN),
     "factory": Shape("factories.py:plain", "plain: Please", PLAIN),
     "factory-uncompiled": Shape("factories.py:uncompiled", "uncompiled: Please", PLAIN),
     "factory-of-config": Shape("factories.py:of_config", "with a thread: Please", PLAIN),

@@ -22,14 +22,32 @@ CANARIES = (TOKEN, CLAIM, HEADER)
 HEADERS = {"authorization": f"Bearer {TOKEN}", "x-user-id": HEADER}
 
 GRAPH = f"""
+import asyncio
+import logging
+
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 
-def node(state, config):
+waiting, traced = asyncio.Event(), []
+
+
+class Tracer(BaseCallbackHandler):
+    def on_chain_start(self, *given, **more):
+        traced.append(repr((given, more)))
+
+
+async def node(state, config):
     text, values = state["messages"][-1].text, config["configurable"]
     user = values["langgraph_auth_user"]
+    if text == "wait":
+        if not waiting.is_set():
+            waiting.set()
+            await asyncio.Event().wait()
+        rest = "team" in user, dict(values["a2a"]["headers"])
+        return {{"messages": [AIMessage(f"{{user.identity}} {{user.permissions}} {{rest}}")]}}
     assert user["team"] == "{CLAIM}", "the claim"
     assert values["a2a"]["headers"]["x-user-id"] == "{HEADER}", "the header"
     if text == "fail":
@@ -42,7 +60,7 @@ def node(state, config):
 builder = StateGraph(MessagesState)
 builder.add_node("node", node)
 builder.add_edge(START, "node")
-graph = builder.compile()
+graph = builder.compile().with_config({{"callbacks": [Tracer()]}})
 """
 
 AUTH = f"""
@@ -61,13 +79,27 @@ async def who(authorization: str | None) -> dict:
 CUSTOM = f"""
 def agent(prompt, caller):
     assert caller.headers["x-user-id"] == "{HEADER}", "the header"
+    if prompt == "fail":
+        raise RuntimeError(f"an agent that says {{caller}} and {{caller.headers}}")
+    if prompt == "ask":
+        return {{"interrupt": "which?"}}
     return f"{{prompt}} by {{caller.principal}} with {{caller}}"
 """
 
 COMMAND = f"""
+import json
 import os
+import sys
+
 assert os.environ["WHO"] == "{HEADER}", "the header"
-print("hi by", os.environ["ID"])
+match sys.stdin.read():
+    case "fail":
+        sys.exit("a command that says " + os.environ["ID"])
+    case "ask":
+        line = {{"interrupt": "which?"}}
+    case _:
+        line = {{"complete": "hi by " + os.environ["ID"]}}
+print(json.dumps(line))
 """
 
 
@@ -96,7 +128,7 @@ def commands(folder: Path, **data: Any) -> EdgeConfig:
                 "command": {
                     "adapter": "process",
                     "target": f"{sys.executable} {folder / 'command.py'}",
-                    "process": {"caller": caller},
+                    "process": {"caller": caller, "output": "jsonl"},
                 },
             },
             "data": {"folder": str(folder / "data"), **data},
@@ -108,6 +140,16 @@ def commands(folder: Path, **data: Any) -> EdgeConfig:
 async def host_of(config: EdgeConfig, binding: type[Host]) -> AsyncIterator[tuple[Host, Site]]:
     async with site_of(config) as at:
         yield binding(at, headers=HEADERS), at
+
+
+def loaded(folder: Path) -> Any:
+    """The module of the project's graph."""
+    [module] = [
+        each
+        for each in sys.modules.values()
+        if str(folder) in (getattr(each, "__file__", None) or "") and hasattr(each, "traced")
+    ]
+    return module
 
 
 def text_of(task: Any) -> str:
@@ -124,12 +166,16 @@ async def converse(host: Host) -> list[str]:
     asked = await begin(host, "ask", contextId="two")
     assert asked["status"]["state"] == "TASK_STATE_INPUT_REQUIRED", asked
     failed = await begin(host, "fail", contextId="three")
+    streamed = [
+        await host.events("SendStreamingMessage", **message("", text, contextId="four")) for text in ("hi", "fail")
+    ]
+    assert "hi by ann" in json.dumps(streamed)
     answered = await begin(host, "Rome", taskId=asked["id"])
     assert (text_of(done), text_of(answered)) == ("hi by ann", "Rome by ann")
     assert failed["status"]["state"] == "TASK_STATE_FAILED"
     listed = await host.value("ListTasks", includeArtifacts=True, historyLength=10)
     got = [await host.value("GetTask", id=task["id"], historyLength=10) for task in (done, asked, failed)]
-    return [json.dumps(each) for each in (done, asked, failed, answered, listed, *got)]
+    return [json.dumps(each) for each in (done, asked, failed, answered, listed, *streamed, *got)]
 
 
 def found_in(texts: list[str]) -> list[str]:
@@ -169,6 +215,9 @@ async def test_a_graph_knows_its_caller_and_files_do_not(
     assert found_in_files(folder) == []
     assert found_in(records) == []
     assert found_in(cards) == []
+    traced = loaded(tmp_path).traced
+    assert any("ann" in each for each in traced)
+    assert found_in(traced) == []
     assert found_in([caplog.text]) == []
 
 
@@ -184,6 +233,23 @@ async def test_a_database_does_not_know_what_a_caller_brings(
     assert found_in([caplog.text]) == []
 
 
+async def test_a_run_that_is_taken_up_again_has_its_caller_and_not_what_it_brought(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    config = project(tmp_path, {"folder": str(tmp_path / "data")})
+    async with host_of(config, BINDINGS[0]) as (host, _):
+        task = await begin(host, "wait", configuration={"returnImmediately": True})
+        await loaded(tmp_path).waiting.wait()
+        assert found_in_files(tmp_path / "data") == []
+    async with host_of(config, BINDINGS[0]) as (host, _):
+        *_, last = await host.events("SubscribeToTask", id=task["id"])
+        again = await host.value("GetTask", id=task["id"])
+    assert text_of(again) == "ann ['read'] (False, {})", last
+    assert found_in_files(tmp_path / "data") == []
+    assert found_in([*loaded(tmp_path).traced, caplog.text]) == []
+
+
 @pytest.mark.parametrize("binding", BINDINGS)
 async def test_other_agents_know_their_caller(
     tmp_path: Path, binding: type[Host], caplog: pytest.LogCaptureFixture
@@ -193,7 +259,13 @@ async def test_other_agents_know_their_caller(
         for agent, said in (("custom", "hi by ann with Caller("), ("command", "hi by ann")):
             task = (await host.value("SendMessage", **message("", "hi"), tenant=agent))["task"]
             assert text_of(task).startswith(said)
-            assert found_in([json.dumps(task)]) == []
+            asked, failed = [
+                (await host.value("SendMessage", **message("", text), tenant=agent))["task"] for text in ("ask", "fail")
+            ]
+            states = [each["status"]["state"] for each in (asked, failed)]
+            assert states == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_FAILED"]
+            events = await host.events("SendStreamingMessage", **message("", "hi"), tenant=agent)
+            assert found_in([json.dumps(each) for each in (task, asked, failed, events)]) == []
         assert found_in_files(tmp_path / "data") == []
     assert found_in([caplog.text]) == []
 

@@ -170,14 +170,15 @@ def _is_portable(value: object) -> bool:
             return value is None or isinstance(value, str)
 
 
-HEADER_PATTERN = r"[a-z0-9!#$%&'*+.^_`|~-]+"
-"""A header's name in lower case. Source: RFC 9110 §5.1 (field names are case-insensitive), §5.6.2 (token)."""
+HEADER_PATTERN = r"[a-z0-9!#$%&'+.^_`|~-]+"
+"""A header's name in lower case, without `*`, which would be taken for a pattern.
+Source: RFC 9110 §5.1 (field names are case-insensitive), §5.6.2 (token)."""
 
 
 def _caller_header(name: str) -> str:
     """A header's name, in lower case."""
     if not re.fullmatch(HEADER_PATTERN, name.lower()):
-        raise Wrong("must be the name of a header, such as x-user-id")
+        raise Wrong("must be the whole name of a header, such as x-user-id")
     return name.lower()
 
 

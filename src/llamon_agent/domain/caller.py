@@ -44,12 +44,13 @@ _NONE: Private[Any] = Private()
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who calls an agent, as the edge has authenticated it.
 
-    Shape: tenant is a name of the caller's making, None without one; scopes are what its authentication allows;
-           claims are those of its token; headers are the request headers that the configuration chooses, by their names
-           in lower case.
+    Shape: is_authenticated is False on an open edge, where everybody is the default principal. tenant is a name of the
+           caller's making, None without one; scopes are what its authentication allows; claims are those of its token;
+           headers are the request headers that the configuration chooses, by their names in lower case.
     """
 
     principal: str = DEFAULT_PRINCIPAL
+    is_authenticated: bool = False
     tenant: str | None = None
     scopes: tuple[str, ...] = ()
     claims: Private[Any] = _NONE

@@ -56,8 +56,9 @@ async def of_user(state: MessagesState, config: RunnableConfig) -> dict[str, Any
 
 
 async def of_auth_user(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    """There is a key, and nobody where the project has no authentication."""
     user = config["configurable"]["langgraph_auth_user"]
-    return {"messages": [AIMessage(f"user {user['identity']}: {_words(state)}")]}
+    return {"messages": [AIMessage(f"user {user and user['identity']}: {_words(state)}")]}
 
 
 async def words(state: MessagesState) -> dict[str, Any]:

@@ -95,14 +95,14 @@ class ProjectAuth:
 def caller_of(user: Any) -> Caller | None:
     """The caller that an authentication returned: an id, a mapping or an object; None where it has no identity."""
     if isinstance(user, str):
-        return Caller(principal=user) if user else None
+        return Caller(principal=user, is_authenticated=True) if user else None
     fields = dict(user) if isinstance(user, Mapping) else _fields_of(user)
     identity = fields.get("identity")
     if not isinstance(identity, str) or not identity or fields.get("is_authenticated") is False:
         return None
     permissions = fields.get("permissions") or ()
     scopes = (permissions,) if isinstance(permissions, str) else tuple(str(each) for each in permissions)
-    return Caller(principal=identity, scopes=scopes, claims=Private(fields))
+    return Caller(principal=identity, is_authenticated=True, scopes=scopes, claims=Private(fields))
 
 
 def _fields_of(user: Any) -> dict[str, Any]:

@@ -63,6 +63,12 @@ class AuthUser(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._fields)
 
+    def model_dump(self) -> Values:
+        """All of it, as the object of LangGraph's server gives it. Source: langgraph_api.auth.custom.ProxyUser."""
+        return self._fields.copy()
+
+    dict = model_dump
+
     def __repr__(self) -> str:
         return f"AuthUser({self._fields['identity']!r})"
 
@@ -102,8 +108,9 @@ class RunValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _of_caller(caller: Caller) -> Values:
-    user = AuthUser(caller)
-    return {**dict.fromkeys(USER_IDS, caller.owner), USER: user, PERMISSIONS: user.permissions}
+    """What graphs read of a caller. One that was not authenticated is no user, as on LangGraph's server."""
+    user = AuthUser(caller) if caller.is_authenticated else None
+    return {**dict.fromkeys(USER_IDS, caller.owner), USER: user, PERMISSIONS: list(caller.scopes)}
 
 
 def _of_host(turn: Turn) -> Private[Any]:

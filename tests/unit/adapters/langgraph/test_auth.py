@@ -62,7 +62,7 @@ async def test_a_handler_gets_what_it_names() -> None:
 
     auth = ProjectAuth(handler)
     assert auth.reads_bearer
-    assert await auth.authenticate(SCOPE, HEADERS) == Caller(principal="eve")
+    assert await auth.authenticate(SCOPE, HEADERS) == Caller(principal="eve", is_authenticated=True)
     assert seen == {
         "path": "/a2a",
         "method": "POST",
@@ -74,7 +74,9 @@ async def test_a_handler_gets_what_it_names() -> None:
 
 
 async def test_a_plain_function_may_say_it_too() -> None:
-    assert await ProjectAuth(lambda headers: headers["x-key"]).authenticate(SCOPE, HEADERS) == Caller(principal="k")
+    assert await ProjectAuth(lambda headers: headers["x-key"]).authenticate(SCOPE, HEADERS) == Caller(
+        principal="k", is_authenticated=True
+    )
     assert not ProjectAuth(lambda headers: headers["x-key"]).reads_bearer
 
 
@@ -165,5 +167,5 @@ async def test_handlers_of_langgraphs_api_are_named_as_not_run(
         "@auth.on.threads.create\nasync def own(ctx, value): ...\n@auth.authenticate\nasync def who(): return 'eve'\n"
     )
     file.write_text(HANDLER + rules)
-    assert await load_auth(f"{file}:auth").authenticate(SCOPE, {}) == Caller(principal="eve")
+    assert await load_auth(f"{file}:auth").authenticate(SCOPE, {}) == Caller(principal="eve", is_authenticated=True)
     assert "@auth.on handlers are not run" in caplog.text

@@ -23,7 +23,11 @@ from llamon_agent.runs.ports.agent import Turn
 Saver = BaseCheckpointSaver[Any]
 
 ANN = Caller(
-    principal="ann", scopes=("read", "send"), claims=Private({"team": "blue"}), headers=Private({"x-user-id": "7"})
+    principal="ann",
+    is_authenticated=True,
+    scopes=("read", "send"),
+    claims=Private({"team": "blue"}),
+    headers=Private({"x-user-id": "7"}),
 )
 
 
@@ -57,6 +61,23 @@ async def test_a_node_finds_the_caller_as_on_langgraphs_server() -> None:
     assert (user.permissions, user.team, user["team"], "team" in user) == (["read", "send"], "blue", "blue", True)
     assert not hasattr(user, "nothing")
     assert "blue" not in repr(user)
+
+
+async def test_the_caller_can_be_dumped_as_on_langgraphs_server() -> None:
+    user = await seen(lambda config: config["configurable"]["langgraph_auth_user"])
+    assert user.dict() == user.model_dump() == dict(user)
+    assert user.dict()["team"] == "blue"
+    user.dict().clear()
+    assert user.identity == "ann"
+
+
+async def test_who_has_not_been_authenticated_is_no_user() -> None:
+    taken = turn_of(Caller())
+    configurable = await seen(lambda config: config["configurable"], taken=taken)
+    assert (configurable["langgraph_auth_user"], configurable["langgraph_auth_permissions"]) == (None, [])
+    assert {name: configurable[name] for name in USER_IDS} == dict.fromkeys(USER_IDS, "default")
+    runtime = await seen(lambda _config: get_runtime(), taken=taken)
+    assert getattr(runtime.server_info, "user", None) is None
 
 
 async def test_langgraphs_runtime_has_the_caller() -> None:

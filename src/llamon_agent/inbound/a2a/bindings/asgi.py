@@ -65,7 +65,9 @@ class Auth:
         if not all(tokens.values()):
             raise ValueError("a bearer token must not be empty")
         self._own = own
-        self._digests = [(Caller(principal=name), _digest(token.encode())) for name, token in tokens.items()]
+        self._digests = [
+            (Caller(principal=name, is_authenticated=True), _digest(token.encode())) for name, token in tokens.items()
+        ]
 
     @property
     def is_open(self) -> bool:
