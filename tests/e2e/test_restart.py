@@ -1,6 +1,9 @@
 """An edge that is killed or stopped, and what its clients find when it is back."""
 
+import asyncio
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from google.protobuf.json_format import MessageToDict
 from tests.e2e.conftest import connected, running_edge
 from tests.e2e.test_official_client import answer, saying, text_of
 
+LLAMON = (sys.executable, "-m", "llamon_agent")
 DEMO = "./examples/demo_agent.py:graph"
 
 
@@ -24,7 +28,8 @@ async def in_background(client: Client, text: str, context: str) -> str:
     return (await answer(client, request)).id
 
 
-async def test_after_a_kill_a_question_is_answered_and_a_context_remembers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_compacted", [False, True])
+async def test_after_a_kill_a_question_is_answered_and_a_context_remembers(tmp_path: Path, is_compacted: bool) -> None:
     data = tmp_path / "data"
     with running_edge(DEMO, data=data) as edge:
         async with connected(edge.url, "1.0", streaming=False) as client:
@@ -33,6 +38,8 @@ async def test_after_a_kill_a_question_is_answered_and_a_context_remembers(tmp_p
             working = await in_background(client, "research whales", "work")
         edge.process.kill()
         edge.process.wait(10)
+    if is_compacted:
+        await asyncio.to_thread(subprocess.run, [*LLAMON, "db", "compact", "--data", str(data)], check=True)
     with running_edge(DEMO, data=data) as edge:
         async with connected(edge.url, "1.0") as client:
             following = [event async for event in client.subscribe(SubscribeToTaskRequest(id=working))]

@@ -51,6 +51,22 @@ def migrate(*, store: StoreOptions = _STORE) -> int:
     return Exit.OK
 
 
+@app.command
+def compact(*, store: StoreOptions = _STORE) -> int:
+    """Delete the checkpoints of LangGraph's threads that no later turn needs, and make the files of a data folder
+    smaller. An edge deletes them too, when a task ends.
+    """
+    from llamon_agent.cli.store_admin import compact_stored
+
+    sizes = asyncio.run(compact_stored(store.load()))
+    if sizes is None:
+        Screen().line("old checkpoints are deleted; autovacuum frees their room for new rows, and")
+        Screen().line("`vacuum full`, which locks the tables meanwhile, would give it back to the disk")
+    else:
+        Screen().line(f"the files take {_size(sizes[1])}; before, they took {_size(sizes[0])}")
+    return Exit.OK
+
+
 def _lines(facts: StoreFacts) -> list[str]:
     counted = [f"{facts.states[state]} {state.value}" for state in TaskState if state in facts.states]
     tasks = sum(facts.states.values())

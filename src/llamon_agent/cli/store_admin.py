@@ -16,7 +16,7 @@ from llamon_agent.runs.ports.store import ContextKey, TaskStore
 from llamon_agent.runs.task_recorder import TaskRecorder
 from llamon_agent.serving.process import new_id, now_ms
 from llamon_agent.serving.storage import Storage, inspect_storage, open_storage
-from llamon_agent.store.sqlite.folder import FolderInUse
+from llamon_agent.store.sqlite.folder import FolderInUse, own_folder, size_of, vacuum_files
 
 _CANCEL_THERE = "cancel the task there, with --url"
 
@@ -120,3 +120,23 @@ async def migrate_stored(data: DataConfig) -> None:
     ):
         if data.postgres is not None:
             await storage.open_threads("any", stack)
+
+
+async def compact_stored(data: DataConfig) -> tuple[int, int] | None:
+    """Delete the old checkpoints of all threads, then give the free pages of the files back to the disk.
+
+    Units:  the bytes that the files of a data folder took before and take now; None for a database.
+    Raises: Usage, ConfigError, BackendError.
+    """
+    with inspect_storage(data):
+        pass  # raises where there is no store, so that none is made
+    if data.postgres is not None:
+        async with open_storage(data) as storage:
+            await storage.prune_threads()
+        return None
+    advice = "it prunes threads by itself, and only files that no process has open can be made smaller"
+    before = size_of(data.folder)
+    async with _alone(data, advice) as storage:
+        await storage.prune_threads()
+    with own_folder(data.folder) as folder:
+        return before, vacuum_files(folder)

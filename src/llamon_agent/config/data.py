@@ -54,6 +54,9 @@ class RetentionConfig(Section):
     """How long a task may wait for its caller, before it fails. Without it, forever; with `ephemeral`, a day."""
     idempotency: Duration = "24h"
     """How long an idempotency key is remembered."""
+    past_turns: Annotated[int, Field(ge=1)] | Literal["all"] = 1
+    """How many turns before the last one a LangGraph thread can go back to. Checkpoints that this does not need are
+    deleted when a task has ended. `all` deletes none. A checkpointer of a graph's own is left alone."""
 
 
 _EPHEMERAL = RetentionConfig(tasks="1h", paused="24h")
@@ -87,6 +90,12 @@ class DataConfig(Section):
             paused_s=_seconds(given.paused or otherwise.paused),
             keys_s=_seconds(given.idempotency),
         )
+
+    @property
+    def past_turns(self) -> int | None:
+        """How many past turns of a thread are kept; None for all."""
+        kept = self.retention.past_turns
+        return None if kept == "all" else kept
 
 
 def _seconds(duration: Duration | None) -> float | None:

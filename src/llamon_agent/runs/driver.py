@@ -42,6 +42,10 @@ class Supervisor(Protocol):
         """The run is over."""
         ...
 
+    async def prune(self, execution: Execution, *, is_complete: bool) -> None:
+        """The run was released, and its thread may be pruned. Shape: is_complete: the agent came to its end."""
+        ...
+
     def mark_lost(self, task: Task) -> None:
         """The end of the task could not be recorded."""
         ...
@@ -148,6 +152,7 @@ class RunDriver:
         if self._needs_repair(execution, outcome):
             await self._outcome(execution, self._close_turn)
         await self._end_run(execution, outcome)
+        await self._supervisor.prune(execution, is_complete=isinstance(outcome, Complete))
 
     def _needs_repair(self, execution: Execution, outcome: Ending) -> bool:
         """Whether the thread must be repaired: no other run continues what the agent was in the middle of, or the

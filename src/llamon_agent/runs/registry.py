@@ -12,12 +12,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from llamon_agent.domain.errors import ContextIsBusy
+from llamon_agent.domain.caller import thread_id
+from llamon_agent.domain.errors import AgentError, BackendError, ContextIsBusy
 from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.driver import RunDriver
 from llamon_agent.runs.live_task import LiveTask
-from llamon_agent.runs.ports.agent import Agent, Turn
+from llamon_agent.runs.ports.agent import Agent, PrunesThreads, Turn
 from llamon_agent.runs.ports.run import Limits, Runtime
 from llamon_agent.runs.ports.store import ContextKey, TaskStore
 from llamon_agent.runs.run import Execution, HandOver, Run, Stop
@@ -187,6 +188,7 @@ class RunRegistry:
         self._driver = RunDriver(recorder, limits, self)
         self._store = store
         self._released = asyncio.Event()
+        self._pruning: list[Agent] = []
 
     # --- what there is ----------------------------------------------------------------------------------------------
 
@@ -216,8 +218,8 @@ class RunRegistry:
         return live
 
     async def idle(self, agent: Agent) -> None:
-        """Wait until no run is left of an agent that was replaced."""
-        while any(each.runtime is not None and each.runtime.agent is agent for each in self._executions.values()):
+        """Wait until no run is left of an agent that was replaced, and it prunes no thread."""
+        while agent in self._pruning or any(each.is_by(agent) for each in self._executions.values()):
             self._released.clear()
             await self._released.wait()
 
@@ -282,6 +284,26 @@ class RunRegistry:
         holder = self.queues.holder(context_key(live.task))
         if holder is not None:
             self.drop_idle(holder)
+
+    async def prune(self, execution: Execution, *, is_complete: bool) -> None:
+        """Let the agent prune the thread of a task that has ended, as long as its context is free.
+
+        A message that comes meanwhile does not wait: what its run needs is kept. The rest goes at the next end.
+        """
+        task, runtime = execution.live.task, execution.runtime
+        if runtime is None or not task.is_terminal or not isinstance(runtime.agent, PrunesThreads):
+            return
+        thread, completed, has_more = thread_id(task.owner, task.context_id), task.id if is_complete else None, True
+        self._pruning.append(runtime.agent)
+        try:
+            while has_more and self.queues.is_free(context_key(task)):
+                has_more = await runtime.agent.prune_thread(thread, completed=completed)
+        except (AgentError, BackendError) as exc:
+            trace = exc if isinstance(exc, AgentError) else None  # an outage is logged where it was met
+            logger.warning("task %s: its thread could not be pruned", task.id, exc_info=trace, extra=task.log_ids)
+        finally:
+            self._pruning.remove(runtime.agent)
+            self._released.set()
 
     def drop_idle(self, live: LiveTask) -> None:
         """Leave a paused task to the store if it has no reader, no run, and no other run waits for it."""

@@ -12,7 +12,7 @@ from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
 from llamon_agent.runs.live_task import LiveTask
-from llamon_agent.runs.ports.agent import Turn
+from llamon_agent.runs.ports.agent import Agent, Turn
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.subscription import Subscription, ignore_close
 
@@ -124,6 +124,10 @@ class Execution:
         self.opening: asyncio.Future[None] | None = None
         self.worker: asyncio.Task[None] | None = None
         self.timers: list[asyncio.TimerHandle] = []
+
+    def is_by(self, agent: Agent) -> bool:
+        """Whether this agent executes it."""
+        return self.runtime is not None and self.runtime.agent is agent
 
     def open(self, reply: Message | None = None) -> None:
         """Let the submission return: with a reply, or with the task, which is recorded as it is now."""

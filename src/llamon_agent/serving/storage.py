@@ -76,6 +76,35 @@ class Storage:
         has_threads = (self._data.folder / agent / FILE_NAME).is_file()
         return await self._checkpoints(agent, "sqlite", stack) if has_threads else None
 
+    async def prune_threads(self) -> None:
+        """Delete the old checkpoints of all threads that are kept here, also of agents that are not served any more.
+
+        Raises: ConfigError, BackendError.
+        """
+        from llamon_agent.adapters.langgraph.checkpoints.pruning import PrunedSaver
+
+        for agent in await self._agents():
+            async with AsyncExitStack() as stack:
+                threads: object = await self.open_threads(agent, stack)
+                assert isinstance(threads, PrunedSaver)
+                threads.small_bytes = 0
+                for thread_id in await threads.thread_ids():
+                    while await threads.prune_thread(thread_id, completed=None):
+                        pass
+
+    async def _agents(self) -> list[str]:
+        """The agents with threads that are kept here."""
+        if self._pool is None:
+            from llamon_agent.adapters.langgraph.checkpoints.sqlite import FILE_NAME
+
+            return sorted(file.parent.name for file in self._data.folder.glob(f"*/{FILE_NAME}"))
+        from llamon_agent.adapters.langgraph.checkpoints.postgres import AgentPostgresSaver
+
+        async with AsyncExitStack() as stack:
+            threads = await self.open_threads("any", stack)
+            assert isinstance(threads, AgentPostgresSaver)
+            return await threads.agents()
+
     async def _checkpoints(
         self, name: str, kind: Checkpointer, stack: AsyncExitStack
     ) -> "BaseCheckpointSaver[str] | None":
@@ -85,13 +114,18 @@ class Storage:
 
             lock, pipeline = schema_lock(self._pool), self._data.postgres.pipeline
             return await open_postgres_checkpoints(
-                self._pool, agent=name, lock=lock, pipeline=pipeline, access=self._pool.access
+                self._pool,
+                agent=name,
+                lock=lock,
+                pipeline=pipeline,
+                access=self._pool.access,
+                past_turns=self._data.past_turns,
             )
         from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 
         assert kind in ("sqlite", "memory", "none")
         return await stack.enter_async_context(
-            open_checkpoints(kind, self._data.folder / name, access_to=_threads_file)
+            open_checkpoints(kind, self._data.folder / name, access_to=_threads_file, past_turns=self._data.past_turns)
         )
 
 

@@ -1,17 +1,25 @@
 """An operator's look at a database, and the migration of one."""
 
+import asyncio
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import aclosing, closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from psycopg_pool import AsyncConnectionPool
+from tests.integration.pruned_graph import one_node
+from tests.unit.adapters.langgraph.scripted import agent_of, turn
 from tests.unit.cli.test_tasks import keep, some
 
+from llamon_agent.adapters.langgraph.checkpoints.postgres import open_postgres_checkpoints
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.main import main
-from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder
+from llamon_agent.store.sqlite.folder import TASKS_NAME, own_folder, size_of
 from llamon_agent.store.statements import load_migrations
 
 Capture = pytest.CaptureFixture[str]
@@ -125,3 +133,88 @@ def test_a_password_is_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: Capt
     printed = capsys.readouterr()
     assert "the server cannot be reached" in printed.err
     assert "s3cret" not in printed.out + printed.err
+
+
+async def talk(saver: BaseCheckpointSaver[Any], *threads: str) -> None:
+    """Eight turns of 50 kB in each thread."""
+    agent = agent_of(one_node(saver))
+    for thread in threads:
+        for number in range(8):
+            async with aclosing(agent.run(turn("x" * 50_000, task=f"t{number}", thread=thread))) as events:
+                assert [event async for event in events]
+
+
+def test_a_folder_is_compacted(folder: Path, capsys: Capture) -> None:
+    async def talk_in_two() -> None:
+        for agent in ("demo", "gone"):
+            async with open_checkpoints("sqlite", folder / agent) as saver:
+                assert saver is not None
+                await talk(saver, "c1", "c2")
+
+    keep(folder, *some())
+    asyncio.run(talk_in_two())
+    before = size_of(folder)
+    assert main(["db", "compact"]) == Exit.OK
+    assert size_of(folder) < before / 3
+    assert capsys.readouterr().out.startswith(f"the files take {size_of(folder) / 1e6:.1f} MB; before, they took")
+    for agent in ("demo", "gone"):
+        with closing(sqlite3.connect(folder / agent / "checkpoints.sqlite")) as connection:
+            kept = connection.execute("select thread_id, count(*) from checkpoints group by 1").fetchall()
+        assert kept == [("c1", 4), ("c2", 4)]  # the last turn, and the end of the one before
+    assert main(["db", "status"]) == Exit.OK
+    assert "tasks    3" in capsys.readouterr().out
+
+
+def test_nothing_is_pruned_where_all_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def talk_once() -> None:
+        async with open_checkpoints("sqlite", folder / "demo") as saver:
+            assert saver is not None
+            await talk(saver, "c1")
+
+    keep(folder, *some())
+    asyncio.run(talk_once())
+    monkeypatch.setenv("LLAMON_DATA__RETENTION__PAST_TURNS", "all")
+    assert main(["db", "compact"]) == Exit.OK
+    with closing(sqlite3.connect(folder / "demo" / "checkpoints.sqlite")) as connection:
+        assert connection.execute("select count(*) from checkpoints").fetchone() == (24,)
+
+
+def test_a_store_that_an_edge_works_on_is_not_compacted(folder: Path, capsys: Capture) -> None:
+    keep(folder, *some())
+    with own_folder(folder):
+        assert main(["db", "compact"]) == Exit.USAGE
+    assert "An edge is running on these tasks: it prunes threads by itself" in capsys.readouterr().err
+
+
+def test_no_folder_is_made_to_be_compacted(folder: Path, capsys: Capture) -> None:
+    assert main(["db", "compact"]) == Exit.USAGE
+    assert "There is no task store" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_a_file_that_cannot_be_compacted_is_named(folder: Path, capsys: Capture) -> None:
+    keep(folder, *some())
+    (folder / "demo").mkdir()
+    (folder / "demo" / "store.sqlite").write_bytes(b"no database" * 100)
+    assert main(["db", "compact"]) == Exit.USAGE
+    assert "store.sqlite cannot be made smaller" in capsys.readouterr().err
+
+
+def test_a_database_is_compacted_while_edges_use_it(
+    own_store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    async def talk_in_two() -> None:
+        async with AsyncConnectionPool[Any](
+            own_store_url, kwargs={"autocommit": True}, min_size=1, max_size=2, open=False
+        ) as pool:
+            for agent in ("demo", "gone"):
+                saver = await open_postgres_checkpoints(pool, agent=agent, lock=nullcontext(), pipeline=True)
+                await talk(saver, "c1", "c2")
+
+    asyncio.run(talk_in_two())
+    monkeypatch.setenv("LLAMON_DATA__POSTGRES__URL", own_store_url)
+    assert main(["db", "compact"]) == Exit.OK
+    assert "autovacuum" in capsys.readouterr().out
+    with psycopg.connect(own_store_url) as connection:
+        kept = connection.execute("select thread_id, count(*) from checkpoints group by 1 order by 1").fetchall()
+    assert kept == [("demo:c1", 4), ("demo:c2", 4), ("gone:c1", 4), ("gone:c2", 4)]

@@ -17,7 +17,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
-from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.checkpoints.patches import allow_unsaved_graphs, save_whole_writes_only
 from llamon_agent.adapters.langgraph.context import context_fields, context_for
 from llamon_agent.adapters.langgraph.entries import form_of, in_form, keep_readable_messages
@@ -33,6 +32,7 @@ from llamon_agent.adapters.langgraph.state import (
     StateMapping,
     StateUse,
     content_of,
+    ending_of,
     result_of_entry,
     result_of_run,
     result_with_fields,
@@ -49,7 +49,6 @@ from llamon_agent.domain.errors import AgentError, AnswerIncomplete, BackendErro
 from llamon_agent.domain.events import AgentEnding, AgentEvent, ArtifactMade, Complete, Delta, Interrupt, Started
 from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.message import Data, Message, Role, Text
-from llamon_agent.domain.task import Artifact
 from llamon_agent.runs.live_task import AnswerBuffer
 from llamon_agent.runs.ports.agent import Turn
 
@@ -144,6 +143,11 @@ class LangGraphAgent:
         """Delete a thread. See runs.ports.Agent."""
         with agent_errors():
             await self._thread(thread_config(thread_id)).delete()
+
+    async def prune_thread(self, thread_id: str, *, completed: str | None) -> bool:
+        """Delete a thread's old checkpoints. See runs.ports.PrunesThreads."""
+        with agent_errors():
+            return await self._thread(thread_config(thread_id)).prune(completed=completed)
 
     async def invoke(
         self, prompt: str, *, thread_id: str, prefill_messages: Sequence[BaseMessage] | None = None
@@ -375,7 +379,7 @@ class LangGraphAgent:
         translator = self._translator(call, past)
         translator.after = self._use.read(past.after)
         translator.before = self._before(past, past.after)
-        return _ending_of(self._result(call, translator, past), call)
+        return ending_of(self._result(call, translator, past), call.answer_id)
 
     def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
         return thread.stream(self._use.given(in_form(self._form, plan.given)), with_updates=self._use.gives_fields)
@@ -408,7 +412,7 @@ class LangGraphAgent:
             raise Unfinished
         if translator.interrupted:
             raise NoMemory
-        return list(_ending_of(self._result(call, translator, past), call))
+        return list(ending_of(self._result(call, translator, past), call.answer_id))
 
     def _translator(self, call: GraphCall, past: Past | None) -> StreamTranslator:
         """The translator of a run. After an answered question, only the attempt itself knows which text is its own."""
@@ -434,16 +438,3 @@ class LangGraphAgent:
             await thread.repair()
         except Exception:  # the graph's own code again, or its checkpointer's; the run has ended one way or another
             log.warning("could not repair the thread after a run; the next turn will try again", exc_info=True)
-
-
-def _ending_of(result: GraphResult, call: GraphCall) -> Iterator[ArtifactMade | Complete]:
-    """The last events of a run: each file of the answer, its structured response or its fields, and its text.
-
-    Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
-    """
-    for number, file in enumerate(result.files, 1):
-        yield artifact_made(Artifact(artifact_id=f"{call.answer_id}-{number}", parts=(file,), name=file.filename))
-    if result.data is not msgspec.UNSET:
-        artifact_id = f"{call.answer_id}-{result.data_name}"
-        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=result.data_name))
-    yield Complete(text=result.text or "")

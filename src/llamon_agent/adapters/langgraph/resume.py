@@ -18,6 +18,7 @@ from typing import Any
 from langgraph.graph import START
 from langgraph.types import StateSnapshot
 
+from llamon_agent.adapters.langgraph.checkpoints.pruning import OF_A_RUN
 from llamon_agent.adapters.langgraph.hitl.questions import ask
 from llamon_agent.adapters.langgraph.messages import messages_in
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, seed_outcome
@@ -29,9 +30,6 @@ from llamon_agent.domain.message import Metadata
 from llamon_agent.runs.decisions import question_out
 
 _GIVEN_UP = "The agent was restarted before it could finish."
-
-_OF_A_RUN = ("input", "loop")
-"""The sources of checkpoints that a run has made. Source: langgraph CheckpointMetadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ async def past_of(thread: Thread, task_id: str) -> Past | None:
     written: frozenset[str] = frozenset()
     async for snapshot in thread.graph.aget_state_history(thread.config):
         metadata = snapshot.metadata or {}
-        of_a_run = metadata.get("source") in _OF_A_RUN
+        of_a_run = metadata.get("source") in OF_A_RUN
         after = snapshot.values if after is None else after
         if of_a_run and metadata.get("task_id") == task_id:
             found = True

@@ -12,7 +12,7 @@ all other blocks stay inside.
 """
 
 import logging
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from mimetypes import MimeTypes
 from typing import Any
@@ -23,6 +23,7 @@ from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
+from llamon_agent.adapters.artifacts import artifact_made
 from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer_of, kinds_added, string_of_node
 from llamon_agent.adapters.langgraph.entrypoint import Entry, Takes, entry_of, state_of
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
@@ -32,7 +33,9 @@ from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.langgraph.ui_messages import UI
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
+from llamon_agent.domain.events import ArtifactMade, Complete
 from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of, texts
+from llamon_agent.domain.task import Artifact
 
 STRUCTURED = "structured_response"
 """The state key of a structured answer. Source: langchain create_agent(response_format=...)."""
@@ -418,3 +421,16 @@ def _filename_of(block: Block) -> str | None:
 
 def _str(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def ending_of(result: GraphResult, answer_id: str) -> Iterator[ArtifactMade | Complete]:
+    """The last events of a run: each file of the answer, its structured response or its fields, and its text.
+
+    Shape: the ids of artifacts begin with the answer's id, so that a repeated run replaces them.
+    """
+    for number, file in enumerate(result.files, 1):
+        yield artifact_made(Artifact(artifact_id=f"{answer_id}-{number}", parts=(file,), name=file.filename))
+    if result.data is not msgspec.UNSET:
+        artifact_id = f"{answer_id}-{result.data_name}"
+        yield artifact_made(Artifact(artifact_id=artifact_id, parts=(Data(data=result.data),), name=result.data_name))
+    yield Complete(text=result.text or "")

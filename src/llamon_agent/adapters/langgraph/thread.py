@@ -25,6 +25,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from llamon_agent.adapters.langgraph.callbacks import StopInThread, StructuredOutput
+from llamon_agent.adapters.langgraph.checkpoints.pruning import PrunedSaver
 from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
@@ -143,6 +144,13 @@ class Thread:
         if isinstance(checkpointer, BaseCheckpointSaver):
             with suppress(NotImplementedError):
                 await checkpointer.adelete_thread(self.config["configurable"]["thread_id"])
+
+    async def prune(self, *, completed: str | None) -> bool:
+        """Delete checkpoints that no later turn needs, if the checkpointer is this edge's; whether more are left."""
+        checkpointer: object = self.graph.checkpointer
+        if not isinstance(checkpointer, PrunedSaver):
+            return False
+        return await checkpointer.prune_thread(self.config["configurable"]["thread_id"], completed=completed)
 
     async def repair(self) -> None:
         """Leave the thread with no next step, no question, and a history that a provider accepts.

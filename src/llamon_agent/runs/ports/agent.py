@@ -88,3 +88,17 @@ class ChecksMessages(Protocol):
     def objection(self, message: Message) -> str | None:
         """Why a message cannot begin a turn, in words for the caller; None if it can."""
         ...
+
+
+@runtime_checkable
+class PrunesThreads(Protocol):
+    """What an agent may have besides, if it keeps more of a thread than its next turn needs."""
+
+    async def prune_thread(self, thread_id: str, *, completed: str | None) -> bool:
+        """Delete some of what no later turn of this thread needs; whether there is more of it.
+
+        Shape:  completed is the task of the thread that was just completed. If the thread's last run is another task's,
+                it may be in the middle of a turn, or ask something, and all that belongs to that run is kept.
+        Raises: AgentError, BackendError; the thread is as fit for its next turn as before.
+        """
+        ...

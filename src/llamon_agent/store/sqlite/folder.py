@@ -8,9 +8,10 @@ and one on the folder itself, where folders can be locked: if the lock file is d
 import errno
 import logging
 import os
+import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from llamon_agent.domain.errors import ConfigError
@@ -50,6 +51,29 @@ def own_folder(path: str | Path) -> Iterator[Path]:
                 folder,
             )
         yield folder
+
+
+def vacuum_files(folder: Path) -> int:
+    """Give the free pages of all files in a data folder back to the disk. No process has them open.
+
+    Units:  the bytes that all of them take afterwards.
+    Raises: ConfigError: a file cannot be written; those before it are smaller, and it is as it was.
+    """
+    files = sorted([folder / TASKS_NAME, *folder.glob("*/*.sqlite")])
+    for file in files:
+        try:
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("vacuum")
+        except sqlite3.Error as exc:
+            raise ConfigError(
+                f"{file} cannot be made smaller: it must be whole and writable, and the disk have room for a copy."
+            ) from exc
+    return size_of(folder)
+
+
+def size_of(folder: Path) -> int:
+    """The bytes that the files in a data folder take, with their logs."""
+    return sum(file.stat().st_size for file in [*folder.glob("*.sqlite*"), *folder.glob("*/*.sqlite*")])
 
 
 def _lock_file(folder: Path, held: ExitStack) -> None:

@@ -45,6 +45,7 @@ from tests.unit.adapters.langgraph.scripted import (
 from typing_extensions import TypedDict
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
+from llamon_agent.adapters.langgraph.checkpoints.memory import PrunedMemory
 from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.adapters.langgraph.state import StateMapping
 from llamon_agent.adapters.langgraph.thread import Graph
@@ -721,6 +722,25 @@ async def test_a_forgotten_thread_is_new_and_the_others_stay(saver: Saver) -> No
     await agent.delete_thread("unused")
     assert (await graph.aget_state(config_of())).values == {}
     assert [found async for found in saver.alist(None)] == []
+
+
+@pytest.mark.parametrize("own", [InMemorySaver(), None], ids=["in memory", "none"])
+async def test_no_thread_of_a_graphs_own_checkpointer_is_pruned(own: Saver | None) -> None:
+    graph = chat_graph(plain("one", "two", "three"), own)
+    for number in range(3):
+        await events_of(agent_of(graph), turn("hi", task=f"t{number}"))
+    kept = [] if own is None else [found async for found in own.alist(None)]
+    assert not await agent_of(graph).prune_thread("thread", completed="t2")
+    assert kept == ([] if own is None else [found async for found in own.alist(None)])
+
+
+async def test_a_checkpointer_that_fails_to_prune_is_the_agents_failure() -> None:
+    class Fails(PrunedMemory):
+        async def prune_thread(self, thread_id: str, *, completed: str | None) -> bool:
+            raise OSError("secret")
+
+    with pytest.raises(AgentError):
+        await agent_of(chat_graph(plain("ok"), Fails())).prune_thread("thread", completed=None)
 
 
 async def test_a_checkpointer_that_cannot_delete_keeps_its_threads() -> None:

@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -29,11 +30,44 @@ from psycopg_pool import AsyncConnectionPool
 
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess, write_patiently
 from llamon_agent.adapters.langgraph.checkpoints.postgres_groups import REFUSED, PostgresGroups
+from llamon_agent.adapters.langgraph.checkpoints.pruning import MOST_AT_ONCE, Metadata, PrunedSaver, Saved, unneeded
 from llamon_agent.adapters.langgraph.checkpoints.statements import Statement, TakenStatements
 from llamon_agent.domain.errors import AgentError, ConfigError
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import DeltaChannelHistory  # not in all versions that are allowed
+
+_SAVED = """
+select checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata, checkpoint -> 'channel_versions' as versions
+from checkpoints where thread_id = %(thread_id)s and %(small_bytes)s <=
+  (select coalesce(sum(pg_column_size(checkpoint)), 0) from checkpoints where thread_id = %(thread_id)s)
+  + (select coalesce(sum(octet_length(blob)), 0) from checkpoint_blobs where thread_id = %(thread_id)s)
+"""
+
+_THREADS = "select distinct thread_id from checkpoints where starts_with(thread_id, %s)"
+
+_AGENTS = "select distinct split_part(thread_id, ':', 1) as agent from checkpoints order by agent"
+
+_DELETE = """
+with
+  gone as (select * from unnest(%(namespaces)s::text[], %(ids)s::text[]) as gone (namespace, id)),
+  unused as (
+    select * from unnest(%(blob_namespaces)s::text[], %(channels)s::text[], %(versions)s::text[])
+      as unused (namespace, channel, version)
+  ),
+  writes as (
+    delete from checkpoint_writes using gone
+    where thread_id = %(thread_id)s and checkpoint_ns = namespace and checkpoint_id = id
+  ),
+  blobs as (
+    delete from checkpoint_blobs as blob using unused
+    where thread_id = %(thread_id)s and checkpoint_ns = namespace
+      and blob.channel = unused.channel and blob.version = unused.version
+  )
+delete from checkpoints using gone
+where thread_id = %(thread_id)s and checkpoint_ns = namespace and checkpoint_id = id
+"""
+"""One statement, so that all of it happens or nothing."""
 
 
 async def open_postgres_checkpoints(
@@ -43,14 +77,17 @@ async def open_postgres_checkpoints(
     lock: AbstractAsyncContextManager[object],
     pipeline: bool,
     access: Access | None = None,
-) -> AsyncPostgresSaver:
+    past_turns: int | None = 1,
+) -> "AgentPostgresSaver":
     """The checkpointer for an agent's graph, in a database whose connections commit by themselves.
 
     Shape:  lock keeps others from changing the database's schema while the block runs; pipeline says whether statements
-            may be sent without waiting for the answers to earlier ones.
+            may be sent without waiting for the answers to earlier ones; past_turns counts the turns whose checkpoints
+            are kept besides the newest one's, None keeps all.
     Raises: ConfigError: LangGraph's tables do not exist and cannot be made.
     """
     saver = AgentPostgresSaver(pool, agent=agent, pipeline=pipeline, access=access or FreeAccess())
+    saver.past_turns = past_turns
     try:
         async with lock:
             await saver.setup()
@@ -62,7 +99,7 @@ async def open_postgres_checkpoints(
     return saver
 
 
-class AgentPostgresSaver(AsyncPostgresSaver):
+class AgentPostgresSaver(AsyncPostgresSaver, PrunedSaver):
     """A checkpointer that puts its agent's name before every thread's id, and that commits in groups."""
 
     def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
@@ -125,6 +162,33 @@ class AgentPostgresSaver(AsyncPostgresSaver):
         with self._access.writing():
             await super().aprune([self._inner_id(thread_id) for thread_id in thread_ids], strategy=strategy)
 
+    async def prune_thread(self, thread_id: str, *, completed: str | None) -> bool:
+        if self.past_turns is None:
+            return False
+        inner_id = self._inner_id(thread_id)
+        with self._access.reading():
+            async with self._cursor() as cursor:
+                await cursor.execute(_SAVED, {"thread_id": inner_id, "small_bytes": self.small_bytes})
+                rows = await cursor.fetchall()
+        gone = unneeded(map(_read_saved, rows), past_turns=self.past_turns, completed=completed)
+        if gone:
+            deletion = _deletion(inner_id, rows, gone[:MOST_AT_ONCE])
+            await self._write([(_DELETE, [deletion])])
+        return len(gone) > MOST_AT_ONCE
+
+    async def thread_ids(self) -> list[str]:
+        with self._access.reading():
+            async with self._cursor() as cursor:
+                await cursor.execute(_THREADS, (self._prefix,))
+                return [self._outer_id(row["thread_id"]) for row in await cursor.fetchall()]
+
+    async def agents(self) -> list[str]:
+        """All agents with threads in the database."""
+        with self._access.reading():
+            async with self._cursor() as cursor:
+                await cursor.execute(_AGENTS)
+                return [row["agent"] for row in await cursor.fetchall()]
+
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, "DeltaChannelHistory"]:
@@ -171,9 +235,12 @@ class AgentPostgresSaver(AsyncPostgresSaver):
 
     def _outer(self, config: RunnableConfig) -> RunnableConfig:
         configurable = config["configurable"]
-        inner_id = configurable["thread_id"].removeprefix(self._prefix)
-        outer_id = "\\".join(part.replace("\\0", "\0") for part in inner_id.split("\\\\"))
+        outer_id = self._outer_id(configurable["thread_id"])
         return {**config, "configurable": {**configurable, "thread_id": outer_id}}
+
+    def _outer_id(self, thread_id: str) -> str:
+        inner_id = thread_id.removeprefix(self._prefix)
+        return "\\".join(part.replace("\\0", "\0") for part in inner_id.split("\\\\"))
 
     def _outer_tuple(self, found: CheckpointTuple) -> CheckpointTuple:
         parent = None if found.parent_config is None else self._outer(found.parent_config)
@@ -222,3 +289,30 @@ def _is_json(value: object) -> bool:
         return b"\0" not in value.encode()
     except UnicodeEncodeError:  # a lone surrogate
         return False
+
+
+def _read_saved(row: Mapping[str, Any]) -> Saved:
+    metadata = msgspec.convert(row["metadata"], Metadata)
+    return Saved(row["checkpoint_ns"], row["checkpoint_id"], row["parent_checkpoint_id"], metadata)
+
+
+def _deletion(inner_id: str, rows: Sequence[Mapping[str, Any]], gone: Sequence[Saved]) -> dict[str, Any]:
+    """What to delete: checkpoints with their writes, and the blobs that only these use.
+
+    Blobs are named one by one: of a run that begins meanwhile there may be blobs already, and no checkpoint yet.
+    """
+    keys = {(each.namespace, each.id) for each in gone}
+    freed, used = set[tuple[str, str, str]](), set[tuple[str, str, str]]()
+    for row in rows:
+        namespace = row["checkpoint_ns"]
+        blobs = freed if (namespace, row["checkpoint_id"]) in keys else used
+        blobs |= {(namespace, channel, str(version)) for channel, version in (row["versions"] or {}).items()}
+    unused = sorted(freed - used)
+    return {
+        "thread_id": inner_id,
+        "namespaces": [each.namespace for each in gone],
+        "ids": [each.id for each in gone],
+        "blob_namespaces": [namespace for namespace, _, _ in unused],
+        "channels": [channel for _, channel, _ in unused],
+        "versions": [version for _, _, version in unused],
+    }

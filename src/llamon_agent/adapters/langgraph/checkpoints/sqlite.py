@@ -1,13 +1,15 @@
 """Where LangGraph threads are saved: in a SQLite file in the data folder, in memory, or nowhere."""
 
+import json
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import aiosqlite
+import msgspec
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -16,20 +18,29 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess, write_patiently
+from llamon_agent.adapters.langgraph.checkpoints.memory import PrunedMemory
+from llamon_agent.adapters.langgraph.checkpoints.pruning import MOST_AT_ONCE, Metadata, PrunedSaver, Saved, unneeded
 from llamon_agent.adapters.langgraph.checkpoints.statements import TakenStatements
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.group_commit import GroupCommit, alone
 from llamon_agent.private_files import close_to_others, make_private_file, make_private_folder
 
+_T = TypeVar("_T")
+
 CheckpointKind = Literal["sqlite", "memory", "none"]
 
 FILE_NAME = "checkpoints.sqlite"
 
+
+_SAVED = "select checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata from checkpoints where thread_id = ?"
+_SIZE = "select coalesce(sum(length(checkpoint)), 0) from checkpoints where thread_id = ?"
+_THREADS = "select distinct thread_id from checkpoints"
+_DELETE_CHECKPOINT = "delete from checkpoints where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
+_DELETE_WRITES = "delete from writes where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
 
 AccessTo = Callable[[Path], Access]
 """Makes the hook around each use of an open file."""
@@ -41,10 +52,11 @@ def _free(_file: Path) -> Access:
 
 @asynccontextmanager
 async def open_checkpoints(
-    kind: CheckpointKind, data_folder: Path, *, access_to: AccessTo = _free
+    kind: CheckpointKind, data_folder: Path, *, access_to: AccessTo = _free, past_turns: int | None = 1
 ) -> AsyncGenerator[BaseCheckpointSaver[str] | None]:
     """The checkpointer for graphs that have none of their own; open as long as the block runs.
 
+    Shape:  past_turns counts the turns whose checkpoints are kept besides the newest one's; None keeps all.
     Raises: ConfigError: the data folder, or the file in it, cannot be used.
     """
     match kind:
@@ -52,15 +64,17 @@ async def open_checkpoints(
             async with AsyncExitStack() as opened:
                 file = _file_in(data_folder)
                 saver = await _opened(file, opened)
-                saver.access = access_to(file)
+                saver.access, saver.past_turns = access_to(file), past_turns
                 yield saver
         case "memory":
-            yield InMemorySaver()
+            in_memory = PrunedMemory()
+            in_memory.past_turns = past_turns
+            yield in_memory
         case "none":
             yield None
 
 
-class FileSaver(AsyncSqliteSaver):
+class FileSaver(AsyncSqliteSaver, PrunedSaver):
     """A checkpointer in a file, whose writes are committed in groups: those of all its threads that come together.
 
     LangGraph's own commits each write by itself, one after the other, and leaves its transaction open after a failure,
@@ -122,9 +136,24 @@ class FileSaver(AsyncSqliteSaver):
         inner.delete_thread(thread_id)
         await self._write(inner.take())
 
-    async def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
+    async def prune_thread(self, thread_id: str, *, completed: str | None) -> bool:
+        if self.past_turns is None or self._size_of(thread_id) < self.small_bytes:
+            return False
+        return await self._write(partial(_prune, thread_id=thread_id, past_turns=self.past_turns, completed=completed))
+
+    def _size_of(self, thread_id: str) -> int:
+        """The bytes of a thread's checkpoints, which SQLite knows without reading them."""
+        with self.access.reading():
+            (size,) = self._inner.conn.execute(_SIZE, (thread_id,)).fetchone()
+        return int(size)
+
+    async def thread_ids(self) -> list[str]:
+        with self.access.reading():
+            return [thread_id for (thread_id,) in await self.conn.execute_fetchall(_THREADS)]
+
+    async def _write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """The one place of every write. It is on the disk on return."""
-        await write_patiently(self.access, partial(self._group.work, alone(work)))
+        return await write_patiently(self.access, partial(self._group.work, alone(work)))
 
     @property
     def _inner_saver(self) -> "_Statements":
@@ -161,6 +190,22 @@ class _Statements(SqliteSaver):
         return execute_on
 
 
+def _read_saved(row: Sequence[Any]) -> Saved:
+    namespace, checkpoint_id, parent, metadata = row
+    found = json.loads(metadata or b"{}")  # written by json, which knows NaN; msgspec does not
+    return Saved(namespace, checkpoint_id, parent, msgspec.convert(found, Metadata))
+
+
+def _prune(connection: sqlite3.Connection, *, thread_id: str, past_turns: int, completed: str | None) -> bool:
+    """Delete some of a thread's checkpoints, with their writes; whether more can go."""
+    saved = [_read_saved(row) for row in connection.execute(_SAVED, (thread_id,))]
+    gone = unneeded(saved, past_turns=past_turns, completed=completed)
+    keys = [(thread_id, each.namespace, each.id) for each in gone[:MOST_AT_ONCE]]
+    connection.executemany(_DELETE_WRITES, keys)
+    connection.executemany(_DELETE_CHECKPOINT, keys)
+    return len(gone) > MOST_AT_ONCE
+
+
 def _file_in(data_folder: Path) -> Path:
     try:
         make_private_folder(data_folder)
@@ -181,6 +226,7 @@ async def _opened(file: Path, opened: AsyncExitStack) -> FileSaver:
         opened.push_async_callback(group.close)
         saver = FileSaver(connection, group, reading)
         await saver.setup()
+        writing.execute("pragma secure_delete=fast")  # else pruning writes zeros into every page that it frees
         writing.execute("begin immediate")
         writing.execute("create table llamon_start (x)")  # else nothing is written to a file that is set up
         writing.rollback()
