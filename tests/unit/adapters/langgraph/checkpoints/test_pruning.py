@@ -90,23 +90,35 @@ def test_a_subgraphs_call_goes_with_the_step_that_made_it() -> None:
     assert kept([*saved(*TWO), called("inner:3", "004b")], completed="b") == ["002", "005", "inner:3 004b"]
 
 
-STEPS = st.lists(
-    st.sampled_from(["input:a", "loop:a", "input:b", "loop:b+changes", "loop:b", "update"]), min_size=1, max_size=30
-)
+@st.composite
+def threads(draw: st.DrawFn) -> tuple[list[str], str | None]:
+    """The steps of a thread, and the task whose completion lets it be pruned: the last one, or none is completed.
+
+    Shape: one task after the other, each with one input or several (it began again), and some of them repaired.
+    """
+    steps, tasks = [], draw(st.integers(1, 6))
+    is_completed = draw(st.booleans())
+    for number in range(tasks):
+        for _ in range(draw(st.integers(1, 2))):
+            steps.append(f"input:{number}")
+            steps += [f"loop:{number}{draw(st.sampled_from(['', '+changes']))}" for _ in range(draw(st.integers(0, 4)))]
+        if number < tasks - 1 or not is_completed:
+            steps += ["update"] * draw(st.integers(0, 2))
+    return steps, str(tasks - 1) if is_completed else None
 
 
-@given(steps=STEPS, past_turns=st.integers(1, 3), completed=st.sampled_from([None, "a", "b"]), share=st.floats(0, 1))
+@given(thread=threads(), past_turns=st.integers(1, 3), share=st.floats(0, 1))
 def test_a_thread_of_which_some_were_deleted_keeps_the_same(
-    steps: list[str], past_turns: int, completed: str | None, share: float
+    thread: tuple[list[str], str | None], past_turns: int, share: float
 ) -> None:
-    thread = saved(*steps)
-    gone = unneeded(thread, past_turns=past_turns, completed=completed)
+    whole, completed = saved(*thread[0]), thread[1]
+    gone = unneeded(whole, past_turns=past_turns, completed=completed)
     deleted = gone[: round(share * len(gone))]
-    left = [each for each in thread if each not in deleted]
+    left = [each for each in whole if each not in deleted]
     assert unneeded(left, past_turns=past_turns, completed=completed) == gone[len(deleted) :]
 
 
-@given(steps=STEPS, past_turns=st.integers(1, 3), completed=st.sampled_from([None, "a", "b"]))
-def test_the_newest_is_always_kept(steps: list[str], past_turns: int, completed: str | None) -> None:
-    thread = saved(*steps)
-    assert thread[-1] not in unneeded(thread, past_turns=past_turns, completed=completed)
+@given(thread=threads(), past_turns=st.integers(1, 3))
+def test_the_newest_is_always_kept(thread: tuple[list[str], str | None], past_turns: int) -> None:
+    whole = saved(*thread[0])
+    assert whole[-1] not in unneeded(whole, past_turns=past_turns, completed=thread[1])
