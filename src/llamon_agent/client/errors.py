@@ -66,6 +66,12 @@ class Unkept(RemoteError):
     public = "The remote agent asked for input, but this graph keeps no state to go on from; it needs a checkpointer."
 
 
+class BadHeader(RemoteError):
+    """A request header that was to go along cannot be sent, so nothing was; the text never has its value."""
+
+    public = "A request header for the remote agent cannot be sent."
+
+
 class Refused(RemoteError):
     """The remote agent refused the call; `said` has its reason."""
 

@@ -9,7 +9,7 @@ with every one. A thread that is not empty ignores them, and an agent that has f
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -21,10 +21,14 @@ from llamon_agent.client.card import Card, decide_interface, read_card
 from llamon_agent.client.errors import NobodyThere, NotA2A, Refused, TaskFailed, TimedOut, Unreached
 from llamon_agent.client.past_turns import PastTurn, history_out
 from llamon_agent.client.reply_bounds import MAX_REPLY_BYTES
+from llamon_agent.client.request_headers import read_request_headers
 from llamon_agent.client.rpc import Connection, Reply, check_token, find_card, new_message, open_http
 from llamon_agent.client.task_view import AnswerText, TaskView
+from llamon_agent.domain.caller import Private
 from llamon_agent.domain.message import Part, Text
 from llamon_agent.domain.task import Artifact
+
+_NONE: Mapping[str, str] = {}
 
 
 class _Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +37,7 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True):
     parts: Sequence[Part]
     context_id: str | None
     task_id: str | None
+    headers: Private[str]
     history: Sequence[PastTurn] = ()
     before: tuple[Artifact, ...] = ()
 
@@ -68,9 +73,12 @@ class RemoteAgent:
         context_id: str | None = None,
         task_id: str | None = None,
         history: Sequence[PastTurn] = (),
+        headers: Mapping[str, str] = _NONE,
     ) -> Answer:
         """Send a message and wait for what comes of it: an answer, or a question. Raises: RemoteError."""
-        return await _last(self.stream(message, context_id=context_id, task_id=task_id, history=history))
+        return await _last(
+            self.stream(message, context_id=context_id, task_id=task_id, history=history, headers=headers)
+        )
 
     def stream(
         self,
@@ -79,40 +87,58 @@ class RemoteAgent:
         context_id: str | None = None,
         task_id: str | None = None,
         history: Sequence[PastTurn] = (),
+        headers: Mapping[str, str] = _NONE,
     ) -> AsyncGenerator[RemoteEvent]:
         """As `ask`, event by event.
 
-        Shape:  Begun where the agent makes a task, deltas and progress, and the Answer as the last one.
+        Shape:  Begun where the agent makes a task, deltas and progress, and the Answer as the last one. headers are
+                added to the requests of this call; see `request_headers`.
         Raises: RemoteError; a task that ended without an answer is TaskFailed. Closing the stream leaves the remote
                 task as it is: `cancel` stops it.
         """
         parts = (Text.of(message),) if isinstance(message, str) else message
-        return self._follow(_Call(parts=parts, context_id=context_id, task_id=task_id, history=history))
-
-    async def answer(self, asked: Answer, value: Any) -> Answer:
-        """Answer what a task asks, with text or data; see `answer_parts`. Raises: RemoteError."""
-        return await _last(self.stream_answer(asked, value))
-
-    def stream_answer(self, asked: Answer, value: Any) -> AsyncGenerator[RemoteEvent]:
-        """As `answer`, event by event."""
-        parts = answer_parts(asked, value)
         return self._follow(
-            _Call(parts=parts, context_id=asked.context_id, task_id=asked.task_id, before=asked.artifacts)
+            _Call(parts=parts, context_id=context_id, task_id=task_id, history=history, headers=self._headers(headers))
         )
 
-    async def cancel(self, task_id: str) -> None:
+    async def answer(self, asked: Answer, value: Any, *, headers: Mapping[str, str] = _NONE) -> Answer:
+        """Answer what a task asks, with text or data; see `answer_parts`. Raises: RemoteError."""
+        return await _last(self.stream_answer(asked, value, headers=headers))
+
+    def stream_answer(
+        self, asked: Answer, value: Any, *, headers: Mapping[str, str] = _NONE
+    ) -> AsyncGenerator[RemoteEvent]:
+        """As `answer`, event by event."""
+        return self._follow(
+            _Call(
+                parts=answer_parts(asked, value),
+                context_id=asked.context_id,
+                task_id=asked.task_id,
+                before=asked.artifacts,
+                headers=self._headers(headers),
+            )
+        )
+
+    async def cancel(self, task_id: str, *, headers: Mapping[str, str] = _NONE) -> None:
         """Stop a task's work. Raises: RemoteError; TaskEnded if there is nothing to stop."""
+        added = self._headers(headers)
         try:
-            async with asyncio.timeout(self._timeout_s), self._connected() as agent:
+            async with asyncio.timeout(self._timeout_s), self._connected(added) as agent:
                 await agent.cancel(task_id)
         except TimeoutError as exc:
             raise TimedOut from exc
+
+    def _headers(self, given: Mapping[str, str]) -> Private[str]:
+        return read_request_headers(given, has_token=self._token is not None)
 
     async def _follow(self, call: _Call) -> AsyncGenerator[RemoteEvent]:
         text = AnswerText(call.before)
         view = TaskView(text, call.before)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
-        async with self._connected() as agent, aclosing(_until_settled(agent, call, view, deadline)) as events:
+        async with (
+            self._connected(call.headers) as agent,
+            aclosing(_until_settled(agent, call, view, deadline)) as events,
+        ):
             async for event in events:
                 yield event
         answer = view.answer(str(text))
@@ -123,8 +149,11 @@ class RemoteAgent:
         yield answer
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Connection]:
-        """A connection of its own. The card is kept, and fetched anew once the agent was not what it says."""
+    async def _connected(self, headers: Private[str]) -> AsyncIterator[Connection]:
+        """A connection of its own. The card is kept, and fetched anew once the agent was not what it says.
+
+        It is kept for all callers, so it is fetched without the headers of one.
+        """
         async with open_http(
             self._url, self._token, read_s=self._timeout_s, max_reply_bytes=self._max_reply_bytes
         ) as http:
@@ -135,7 +164,7 @@ class RemoteAgent:
                 self._card = read_card(found, self._url.origin)
             card = self._card
             try:
-                yield Connection(http, decide_interface(card, self._url), card)
+                yield Connection(http, decide_interface(card, self._url), card, headers)
             except (NotA2A, Unreached):
                 self._card = None
                 raise

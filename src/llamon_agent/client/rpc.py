@@ -7,7 +7,7 @@ shown: an error is one of ours, and what caused it is chained.
 
 import functools
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -34,6 +34,7 @@ from llamon_agent.wire import sse
 from llamon_agent.wire.replies import BadReply, ClientCodec, TaskEvent
 
 _CONNECT_S = 10.0
+_NO_HEADERS: Mapping[str, str] = {}
 _NO_CARD = (404, 405)  # the latter from a server for which all below its agent's path are calls
 
 
@@ -66,15 +67,18 @@ class Http(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """One agent at one interface."""
+    """One agent at one interface. Shape: headers are added to each request, as `request_headers` reads them."""
 
-    def __init__(self, http: Http, interface: Interface, card: Card | None) -> None:
+    def __init__(
+        self, http: Http, interface: Interface, card: Card | None, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> None:
         self.card = card
         self.version = interface.version or ""
         self._http = http
         self._binding = binding_of(interface)
         self._codec = _codec_of(interface)
         self._url = interface.url
+        self._added = {name: value.encode("latin-1") for name, value in headers.items()}
 
     @property
     def streams(self) -> bool:
@@ -152,7 +156,7 @@ class Connection:
     def _exchange(self, call: Call, accept: str, *, waits: bool) -> AbstractAsyncContextManager[httpx2.Response]:
         """How long a call may take that has the agent do something is for its caller to say."""
         content = {"Content-Type": "application/json"} if call.content is not None else {}
-        headers = {"A2A-Version": self.version, "Accept": accept, **content}
+        headers = {**self._added, "A2A-Version": self.version, "Accept": accept, **content}
         timeout = httpx2.Timeout(_CONNECT_S, read=None) if waits else self._http.client.timeout
         return _exchange(self._http, call, self._binding, headers=headers, timeout=timeout)
 

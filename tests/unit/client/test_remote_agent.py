@@ -24,6 +24,7 @@ from tests.unit.client.test_rpc import OLD_CARD
 
 from llamon_agent.client.answers import Answer, Begun, RemoteEvent
 from llamon_agent.client.errors import (
+    BadHeader,
     Busy,
     NobodyThere,
     NoSuchTask,
@@ -39,6 +40,7 @@ from llamon_agent.client.errors import (
 from llamon_agent.client.remote_agent import RemoteAgent, _Call, _until_settled
 from llamon_agent.client.rpc import Connection, Reply
 from llamon_agent.client.task_view import AnswerText, TaskView
+from llamon_agent.domain.caller import Private
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import Data, Message
@@ -334,7 +336,7 @@ class Leaving:
 
 async def test_an_agent_that_goes_away_at_work_is_not_one_that_was_never_there() -> None:
     deadline = asyncio.get_running_loop().time() + 5
-    call = _Call(parts=(), context_id=None, task_id=None)
+    call = _Call(parts=(), context_id=None, task_id=None, headers=Private())
     with pytest.raises(Unreached) as raised:
         async for _ in _until_settled(cast("Connection", Leaving()), call, TaskView(AnswerText()), deadline):
             pass
@@ -369,3 +371,63 @@ def test_it_belongs_to_no_event_loop(agent: Agent) -> None:
 def test_a_token_that_no_header_can_carry_is_a_mistake_of_configuration() -> None:
     with pytest.raises(ConfigError):
         RemoteAgent("http://127.0.0.1:1", token="a\nb")
+
+
+ADDED = {"X-Request-Id": "r1", "x-name": "Ren\xe9"}
+
+
+async def test_added_headers_go_with_every_request_of_their_call_and_with_no_other(agent: Agent) -> None:
+    asked = message("Delete?", {"data": {"questions": [{"id": "q1", "value": {"question": "Delete?"}}]}})
+    agent.says(
+        stream(task("WORKING"), status_update("INPUT_REQUIRED", asked)),
+        stream(task("WORKING")),  # breaks off
+        error(-32004, "cannot be followed"),
+        result(task("COMPLETED", "Hello")["task"]),
+        result(task("CANCELED")["task"]),
+        DONE,
+    )
+    remote = RemoteAgent(agent.origin, token="secret")
+    question = await remote.ask("hi", headers=ADDED)
+    await remote.answer(question, "yes", headers=ADDED)
+    await remote.cancel("t1", headers=ADDED)
+    await remote.ask("hi")
+    *with_them, without = agent.calls
+    assert methods(agent) == ["SendStreamingMessage"] * 2 + [
+        "SubscribeToTask",
+        "GetTask",
+        "CancelTask",
+        "SendStreamingMessage",
+    ]
+    for call in with_them:
+        assert (call.headers["x-request-id"], call.headers["x-name"]) == ("r1", "Ren\xe9")
+        assert call.headers["authorization"] == "Bearer secret"
+    assert not {"x-request-id", "x-name"} & set(without.headers)
+    assert [set(card.headers) & {"x-request-id", "x-name"} for card in agent.fetched] == [set()]
+
+
+async def test_authorization_may_be_added_where_there_is_no_token(agent: Agent) -> None:
+    agent.says(DONE)
+    await RemoteAgent(agent.origin).ask("hi", headers={"Authorization": "Bearer theirs"})
+    assert agent.calls[0].headers["authorization"] == "Bearer theirs"
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": "Bearer x"}, {"A2A-Version": "0.1"}, {"x": "a\r\ny: b"}])
+async def test_a_call_with_a_header_that_cannot_be_added_sends_nothing(agent: Agent, headers: dict[str, str]) -> None:
+    remote = RemoteAgent(agent.origin, token="secret")
+    question = Answer(text="", state=TaskState.INPUT_REQUIRED, task_id="t1")
+    for call in (
+        remote.ask("hi", headers=headers),
+        remote.answer(question, "yes", headers=headers),
+        remote.cancel("t1", headers=headers),
+    ):
+        with pytest.raises(BadHeader):
+            await call
+    assert (agent.calls, agent.fetched) == ([], [])
+
+
+@pytest.mark.parametrize("status", [302, 307, 308])
+async def test_added_headers_follow_no_redirect(agent: Agent, status: int) -> None:
+    agent.says(Response("", status, {"Location": f"{agent.origin.replace('127.0.0.1', 'localhost')}/elsewhere"}))
+    with pytest.raises(NotA2A):
+        await RemoteAgent(agent.origin).ask("hi", headers=ADDED)
+    assert [call.path for call in agent.calls] == ["/a2a"]
