@@ -17,6 +17,7 @@ from llamon_agent.client.langgraph.graph_node import remote_agent_node
 remote = remote_agent_node(
     os.environ.get("REMOTE_AGENT_URL", "http://127.0.0.1:8000"),
     token=os.environ.get("REMOTE_AGENT_TOKEN"),
+    forward_headers=("traceparent", "x-request-id"),  # where `a2a.caller_headers` has them too
 )
 
 builder = StateGraph(MessagesState)

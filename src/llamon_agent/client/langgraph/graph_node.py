@@ -17,7 +17,7 @@ step has done is saved before the next one begins:
 import asyncio
 import hashlib
 import operator
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing, suppress
 from inspect import signature
 from typing import Annotated, Any, TypedDict
@@ -42,9 +42,11 @@ from llamon_agent.client.errors import (
     Unkept,
 )
 from llamon_agent.client.langgraph.content import artifact_out, is_rich, message_of, parts_of, without_text
+from llamon_agent.client.langgraph.forwarded_headers import ForwardedHeaders
 from llamon_agent.client.langgraph.token_callbacks import TokenCallbacks
 from llamon_agent.client.remote_agent import RemoteAgent
 from llamon_agent.client.reply_bounds import MAX_REPLY_BYTES
+from llamon_agent.domain.caller import Private
 from llamon_agent.domain.events import Delta, Progress
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS
 
@@ -78,16 +80,23 @@ class _State(_Conversation, total=False):
 
 
 def remote_agent_node(
-    url: str, *, token: str | None = None, timeout_s: float = 600.0, max_reply_bytes: int = MAX_REPLY_BYTES
+    url: str,
+    *,
+    token: str | None = None,
+    timeout_s: float = 600.0,
+    max_reply_bytes: int = MAX_REPLY_BYTES,
+    forward_headers: Collection[str] = (),
 ) -> CompiledStateGraph[_State, None, _Conversation, _Conversation]:
     """A node for `StateGraph.add_node` that asks the A2A agent at the URL.
 
     Shape:  takes the last human message of `messages`, with those before it as history, and appends the remote agent's
-            answer to them. Async graphs only.
+            answer to them. Async graphs only. forward_headers are the names of the request headers of the graph's
+            caller that go on to the remote agent.
     Units:  timeout_s is how many seconds the remote agent may take, max_reply_bytes how large one event of its may be.
     Raises: ConfigError; and as a node RemoteError.
     """
-    steps = _Steps(RemoteAgent(url, token=token, timeout_s=timeout_s, max_reply_bytes=max_reply_bytes))
+    forwarded = ForwardedHeaders(forward_headers, has_token=token is not None)
+    steps = _Steps(RemoteAgent(url, token=token, timeout_s=timeout_s, max_reply_bytes=max_reply_bytes), forwarded)
     graph = StateGraph(_State, input_schema=_Conversation, output_schema=_Conversation)
     graph.add_node("send", steps.send)
     graph.add_node("ask", _ask)  # type: ignore[arg-type] # what it is sent is a question, not the state
@@ -104,16 +113,18 @@ def remote_agent_node(
 class _Steps:
     """The steps that talk to the remote agent. Shared by all threads; what is of a thread is in its state."""
 
-    def __init__(self, agent: RemoteAgent) -> None:
+    def __init__(self, agent: RemoteAgent, forwarded: ForwardedHeaders) -> None:
         self._agent = agent
+        self._forwarded = forwarded
 
     async def send(self, state: _State, config: RunnableConfig) -> dict[str, Any]:
         """A new turn."""
         message, history = _turn(state["messages"])
+        headers = self._forwarded.of_run(config)
         if (left := _waiting(state)) is not None and left.task_id is not None:
             with suppress(NoSuchTask, TaskEnded):
-                await self._agent.cancel(left.task_id)
-        stream = self._agent.stream(parts_of(message), context_id=context_of(config), history=history)
+                await self._agent.cancel(left.task_id, headers=headers)
+        stream = self._agent.stream(parts_of(message), context_id=context_of(config), history=history, headers=headers)
         return await self._follow(stream, config)
 
     async def answer(self, state: _State, config: RunnableConfig) -> dict[str, Any]:
@@ -122,16 +133,17 @@ class _Steps:
         assert asked is not None  # only a question leads here
         values = {question.id: state["answers"][question.id] for question in asked.questions}
         value = values if len(values) > 1 else next(iter(values.values()))
+        stream = self._agent.stream_answer(asked, value, headers=self._forwarded.of_run(config))
         try:
-            return await self._follow(self._agent.stream_answer(asked, value), config, asked)
+            return await self._follow(stream, config, asked)
         except (NobodyThere, Busy) as exc:  # the answer was not taken, so the question stands
             get_stream_writer()({"progress": f"{exc.public} Please answer again later."})
             return _waits(asked)
 
     async def on_question_dropped(self, state: _State) -> None:
-        """The question is dropped, so the remote task will get no answer."""
+        """The question is dropped, so the remote task will get no answer. No run goes on, so no header can."""
         if (waiting := _waiting(state)) is not None:
-            await self._stop(waiting.task_id)
+            await self._stop(waiting.task_id, Private())
 
     async def _follow(
         self, stream: AsyncGenerator[RemoteEvent], config: RunnableConfig, asked: Answer | None = None
@@ -155,16 +167,16 @@ class _Steps:
         except (TaskFailed, NobodyThere, Busy):  # there is nothing to stop, or a question that stands
             raise
         except (asyncio.CancelledError, RemoteError):
-            await self._stop(task_id)
+            await self._stop(task_id, self._forwarded.of_run(config))
             raise
         raise NotA2A
 
-    async def _stop(self, task_id: str | None) -> None:
+    async def _stop(self, task_id: str | None, headers: Private[str]) -> None:
         """Cancel the remote task of a run that is being stopped or fails; wait only a short time for it."""
         if task_id is not None:
             with suppress(RemoteError, TimeoutError):
                 async with asyncio.timeout(_CANCEL_S):
-                    await self._agent.cancel(task_id)
+                    await self._agent.cancel(task_id, headers=headers)
 
 
 def _outcome(answer: Answer, asked: Answer | None, message_id: str) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
+import traceback
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,8 +21,10 @@ from tests.unit.cli.conftest import Agent, error, message, piece, result, silenc
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.thread import Graph
-from llamon_agent.client.errors import RemoteError, TaskFailed, Unkept
+from llamon_agent.client.errors import BadHeader, RemoteError, TaskFailed, Unkept
 from llamon_agent.client.langgraph.graph_node import context_of, remote_agent_node
+from llamon_agent.domain.caller import Private
+from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.events import Interrupt
 
 DONE = stream(task("WORKING"), piece("Hel", append=False), piece("lo"), status_update("COMPLETED"))
@@ -325,3 +329,99 @@ def test_the_context_is_named_by_the_way_to_the_node(thread: str, namespace: str
     assert named is not None
     assert len(named) <= 512
     assert context in (named, None)
+
+
+HEADERS = Private({"x-request-id": "canary-of-chosen", "x-other": "canary-of-other"})
+FROM_AN_EDGE: RunnableConfig = {"configurable": {"thread_id": "t", "a2a": Private[Any]({"headers": HEADERS})}}
+
+
+@asynccontextmanager
+async def forwarding(agent: Agent, folder: Path) -> AsyncIterator[Graph]:
+    builder = StateGraph(MessagesState)
+    builder.add_node("remote", remote_agent_node(agent.origin, forward_headers=("X-Request-ID",)))
+    builder.add_edge(START, "remote")
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
+        yield builder.compile(checkpointer=saver)
+
+
+async def test_every_request_of_a_run_has_the_headers_that_are_forwarded(agent: Agent, tmp_path: Path) -> None:
+    agent.says(
+        asking(DELETE),
+        CANCELED,  # of the question that the next turn drops
+        stream(task("WORKING")),  # breaks off
+        error(-32004, "cannot be followed"),
+        result(task("COMPLETED", "Hello")["task"]),
+        asking(DELETE),
+        stream(task("WORKING")),  # breaks off, and cannot be taken up again
+        stream(task("WORKING")),
+        CANCELED,
+    )
+    async with forwarding(agent, tmp_path) as graph:
+        await graph.ainvoke(saying("delete it"), FROM_AN_EDGE)
+        await graph.ainvoke(saying("hi"), FROM_AN_EDGE)
+        await graph.ainvoke(saying("delete it"), FROM_AN_EDGE)
+        with pytest.raises(RemoteError, match="lost"):
+            await graph.ainvoke(Command(resume="approve"), FROM_AN_EDGE)
+    assert len(agent.calls) == 9
+    assert {call.headers.get("x-request-id") for call in agent.calls} == {"canary-of-chosen"}
+    assert not any("x-other" in call.headers for call in agent.calls)
+
+
+async def test_headers_of_langgraphs_own_server_are_forwarded_by_their_names(agent: Agent, tmp_path: Path) -> None:
+    agent.says(DONE)
+    async with forwarding(agent, tmp_path) as graph:
+        await graph.ainvoke(saying("hi"), {"configurable": {"thread_id": "t", "x-request-id": "r1", "x-other": "o"}})
+        await graph.ainvoke(saying("hi"), CONFIG)
+    assert [call.headers.get("x-request-id") for call in agent.calls] == ["r1", None]
+    assert not any("x-other" in call.headers for call in agent.calls)
+
+
+class _Tracer(AsyncCallbackHandler):
+    """What tracers see of a run: inputs, outputs, metadata and errors."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        self.seen.append(repr((args, kwargs)))
+
+    async def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
+        self.seen.append(repr((args, kwargs)))
+
+    async def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
+        self.seen += ["failed", *traceback.format_exception(error), repr(kwargs)]
+
+    async def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        self.seen.append(repr((args, kwargs)))
+
+
+async def test_forwarded_values_reach_no_trace_no_error_and_no_checkpoint(agent: Agent, tmp_path: Path) -> None:
+    agent.says(DONE, error(-32603, "trouble"))
+    tracer = _Tracer()
+    traced: RunnableConfig = {**FROM_AN_EDGE, "callbacks": [tracer]}
+    async with forwarding(agent, tmp_path) as graph:
+        await graph.ainvoke(saying("hi"), traced)
+        with pytest.raises(RemoteError):
+            await graph.ainvoke(saying("hi"), traced)
+        assert agent.calls[1].headers["x-request-id"] == "canary-of-chosen"
+        assert "failed" in tracer.seen
+        assert not any("canary" in seen for seen in tracer.seen)
+        assert b"canary" not in _saved(tmp_path)
+
+
+def _saved(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def test_a_value_that_cannot_be_forwarded_fails_the_run_and_sends_nothing(agent: Agent, tmp_path: Path) -> None:
+    odd = Private[Any]({"headers": Private({"x-request-id": "canary\r\nx-other: 1"})})
+    async with forwarding(agent, tmp_path) as graph:
+        with pytest.raises(BadHeader, match="'x-request-id'") as raised:
+            await graph.ainvoke(saying("hi"), {"configurable": {"thread_id": "t", "a2a": odd}})
+    assert "canary" not in "".join(traceback.format_exception(raised.value))
+    assert agent.calls == []
+
+
+def test_a_list_of_headers_that_cannot_be_is_found_when_the_graph_is_built() -> None:
+    with pytest.raises(ConfigError, match="'authorization'"):
+        remote_agent_node("http://127.0.0.1:1", token="secret", forward_headers=["Authorization"])
