@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
@@ -27,6 +28,7 @@ class Connection:
     ) -> None:
         self.server = server
         self.method, self.path = scope["method"], scope["path"]
+        self.query = dict(parse_qsl(scope["query_string"].decode()))
         self.request = request
         self._receive = receive
         self._send = send

@@ -17,8 +17,9 @@ from tests.model_server import ModelServer
 from llamon_agent.config.langgraph_json import agent_key
 
 NAMED_KEYS = (
-    "ARCADE_API_KEY", "COHERE_API_KEY", "EXA_API_KEY", "FIRECRAWL_API_KEY", "FIREWORKS_API_KEY", "GOOGLE_API_KEY",
-    "GROQ_API_KEY", "NVIDIA_API_KEY", "PERPLEXITY_API_KEY", "PINECONE_API_KEY", "TAVILY_API_KEY",
+    "ARCADE_API_KEY", "COHERE_API_KEY", "DASHSCOPE_API_KEY", "DEEPSEEK_API_KEY", "EXA_API_KEY", "FIRECRAWL_API_KEY",
+    "FIREWORKS_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "NVIDIA_API_KEY", "OPENROUTER_API_KEY",
+    "PERPLEXITY_API_KEY", "PINECONE_API_KEY", "TAVILY_API_KEY", "TOGETHER_API_KEY", "XAI_API_KEY",
 )  # fmt: skip
 """Packages ask for these when their objects are made, before anything is called."""
 

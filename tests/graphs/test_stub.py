@@ -1,5 +1,6 @@
 """The stub of the models' APIs, asked by the packages that real graphs ask it by."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Literal
@@ -135,6 +136,100 @@ async def test_anthropic_and_ollama_are_answered_in_their_own_form(server: Model
         assert len(lines) > 2
         assert "A page" in (await http.get("/nothing")).text
         assert (await http.post("/nothing")).status_code == 404
+
+
+GEMINI = "/v1beta/models/stub"
+
+
+@pytest.fixture
+async def root(server: ModelServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url.removesuffix("/v1")) as http:
+        yield http
+
+
+def _said(*texts: str) -> dict[str, Any]:
+    contents = [
+        {"role": "model" if place % 2 else "user", "parts": [{"text": text}]} for place, text in enumerate(texts)
+    ]
+    return {"contents": contents}
+
+
+def _parts(response: dict[str, Any]) -> Any:
+    return response["candidates"][0]["content"]["parts"]
+
+
+async def test_gemini_says_a_text_whole_and_in_pieces(root: httpx.AsyncClient) -> None:
+    said, expected = _said("I am Ann", "Hello", "Who am I?"), "You said: Who am I?. Before that: I am Ann."
+    assert _parts((await root.post(f"{GEMINI}:generateContent", json=said)).json()) == [{"text": expected}]
+    streamed = await root.post(f"{GEMINI}:streamGenerateContent?alt=sse", json=said)
+    assert streamed.headers["content-type"] == "text/event-stream"
+    events = [json.loads(line.removeprefix("data: ")) for line in streamed.text.splitlines() if line]
+    assert "".join(_parts(event)[0]["text"] for event in events) == expected
+    assert ["finishReason" in event["candidates"][0] for event in events] == [*[False] * (len(events) - 1), True]
+
+
+async def test_gemini_calls_a_function_once_and_then_says_a_text(root: httpx.AsyncClient) -> None:
+    schema = {"type": "OBJECT", "properties": {"query": {"type": "STRING"}}, "required": ["query"]}
+    by_json_schema = {"name": "other", "parametersJsonSchema": {"type": "object", "properties": {}}}
+    tools = [
+        {"googleSearch": {}},
+        {"functionDeclarations": [{"name": "look_up", "parameters": schema}, by_json_schema]},
+    ]
+    asked = {**_said("whales"), "tools": tools}
+    call = {"functionCall": {"name": "look_up", "args": {"query": "whales"}}}
+
+    async def answered(request: dict[str, Any], **choice: Any) -> Any:
+        config = {"functionCallingConfig": choice} if choice else {}
+        return _parts((await root.post(f"{GEMINI}:generateContent", json={**request, "toolConfig": config})).json())
+
+    assert await answered(asked) == [call]
+    assert await answered(asked, mode="NONE") == [{"text": "You said: whales."}]
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "look_up", "response": {"output": "big"}}}]}
+    more = [
+        {"role": "model", "parts": [call]},
+        result,
+        {"role": "model", "parts": [{"functionCall": {"name": "other"}}]},
+    ]
+    asked["contents"] += more
+    assert await answered(asked) == [{"text": "You said: whales."}]
+    forced = await answered(asked, mode="ANY", allowedFunctionNames=["other"])
+    assert forced == [{"functionCall": {"name": "other", "args": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"responseSchema": {"type": "OBJECT", "properties": {"a": {"type": "INTEGER"}}, "required": ["a"]}}, {"a": 1}),
+        ({"responseJsonSchema": {"type": "array", "items": {"type": "string"}}}, ["whales"]),
+        ({}, {"query": "whales", "answer": "whales", "rationale": "whales"}),
+    ],
+)
+async def test_gemini_fills_a_schema(root: httpx.AsyncClient, config: dict[str, Any], expected: Any) -> None:
+    asked = {**_said("whales"), "generationConfig": {"responseMimeType": "application/json", **config}}
+    [part] = _parts((await root.post(f"{GEMINI}:generateContent", json=asked)).json())
+    assert json.loads(part["text"]) == expected
+
+
+async def test_gemini_embeds_equal_texts_alike(root: httpx.AsyncClient) -> None:
+    def content(text: str) -> dict[str, Any]:
+        return {"content": {"parts": [{"text": text}]}, "outputDimensionality": 8}
+
+    one = (await root.post(f"{GEMINI}:embedContent", json=content("a"))).json()["embedding"]
+    several = {"requests": [content("a"), content("b")]}
+    again, other = (await root.post(f"{GEMINI}:batchEmbedContents", json=several)).json()["embeddings"]
+    assert one == again != other
+    assert len(one["values"]) == 8
+
+
+async def test_wikipedia_finds_a_page_and_has_its_text(root: httpx.AsyncClient) -> None:
+    """As the package `wikipedia` asks: a search, the page, its summary."""
+    asked = {"action": "query", "format": "json"}
+    found = (await root.get("/w/api.php", params=asked | {"list": "search", "srsearch": "whales"})).json()["query"]
+    assert [each["title"] for each in found["search"]] == ["whales"]
+    named = (await root.get("/w/api.php", params=asked | {"prop": "extracts", "titles": "whales"})).json()["query"]
+    [page] = named["pages"].values()
+    assert (page["title"], page["extract"]) == ("whales", "About whales.")
+    assert page["fullurl"].startswith("https://en.wikipedia.org/")
 
 
 @pytest.mark.parametrize(

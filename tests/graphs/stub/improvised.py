@@ -3,19 +3,20 @@
 `tests.model_server` serves it: `model.says(improvise)`. A user's last words choose its moods: they hold `stub:slow` (a
 first piece, then nothing until the client hangs up, or half a minute), `stub:429`, `stub:500` or `stub:cut` (the stream
 breaks off). The last of them counts, and `stub:well` ends them, as prompts hold earlier words too. Embeddings, a list
-of models, a search like Tavily's and a web page at every other address are there as well.
+of models, a search like Tavily's, Wikipedia's API and a web page at every other address are there as well.
 """
 
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.graphs.stub import reading, writing
-from tests.graphs.stub.turns import Asked, decide
+from tests.graphs.stub import gemini, reading, writing
+from tests.graphs.stub.turns import Asked, decide, texts_of
 from tests.model_server import Connection, error, page
 
 SLOW, BROKEN, BUSY, CUT, WELL = "stub:slow", "stub:500", "stub:429", "stub:cut", "stub:well"
@@ -41,6 +42,8 @@ APIS = {
     "/api/chat": Api(
         reading.read_chat, writing.whole_ollama, writing.stream_ollama, streams=True, media_type="application/x-ndjson"
     ),
+    ":generateContent": Api(gemini.read_gemini, gemini.whole_gemini, gemini.stream_gemini),
+    ":streamGenerateContent": Api(gemini.read_gemini, gemini.whole_gemini, gemini.stream_gemini, streams=True),
 }
 
 
@@ -95,7 +98,7 @@ async def _wait(connection: Connection) -> None:
 
 def _other(connection: Connection) -> Any:
     """What is not a conversation: None if it is unknown."""
-    match connection.path.rpartition("/")[2]:
+    match re.split("[/:]", connection.path)[-1]:
         case "embeddings":
             return _embeddings(connection.request)
         case "models":
@@ -106,6 +109,12 @@ def _other(connection: Connection) -> Any:
             return {"details": {}, "model_info": {}, "capabilities": ["completion", "tools"]}
         case "search":
             return _found(str(connection.request.get("query", "")))
+        case "embedContent":
+            return {"embedding": _values(connection.request)}
+        case "batchEmbedContents":
+            return {"embeddings": [_values(each) for each in connection.request["requests"]]}
+        case "api.php":
+            return _encyclopedia(connection.query)
     return None
 
 
@@ -120,6 +129,12 @@ def _embeddings(request: Mapping[str, Any]) -> Any:
     return {"object": "list", "model": "stub", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
+def _values(request: Mapping[str, Any]) -> Any:
+    """An embedding, as Gemini's API has it."""
+    text = " ".join(texts_of(request["content"]["parts"]))
+    return {"values": vector(text, request.get("outputDimensionality") or 768)}
+
+
 def vector(text: str, size: int) -> list[float]:
     """Numbers between 0 and 1 that stand for the text: equal for equal texts."""
     digest = hashlib.sha256(text.encode()).digest()
@@ -129,3 +144,15 @@ def vector(text: str, size: int) -> list[float]:
 def _found(query: str) -> Any:
     result = {"title": "A page", "url": "https://example.com/", "content": f"About {query}", "score": 0.9}
     return {"query": query, "answer": None, "images": [], "results": [result], "response_time": 0.1}
+
+
+def _encyclopedia(query: Mapping[str, str]) -> Any:
+    """What MediaWiki's action=query says of whatever is searched or read: a page of that title.
+
+    Source: https://www.mediawiki.org/wiki/API:Query (list=search, prop=info|extracts|revisions).
+    """
+    title = query.get("titles") or query.get("srsearch") or "A page"
+    page = {"pageid": 1, "ns": 0, "title": title, "fullurl": "https://en.wikipedia.org/wiki/A_page"}
+    read = {"extract": f"About {title}.", "revisions": [{"revid": 1, "parentid": 0}]}
+    found = {"searchinfo": {"totalhits": 1}, "search": [{"ns": 0, "title": title, "pageid": 1}]}
+    return {"batchcomplete": "", "query": {**found, "pages": {"1": page | read}}}

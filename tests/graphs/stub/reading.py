@@ -11,7 +11,7 @@ from tests.graphs.stub.turns import ANY, Asked, Tool, texts_of
 Request = Mapping[str, Any]
 
 _KEYS = ("query", "answer", "rationale")
-_ANY_OBJECT = {"properties": {key: {"type": "string"} for key in _KEYS}, "required": _KEYS}
+ANY_OBJECT = {"properties": {key: {"type": "string"} for key in _KEYS}, "required": _KEYS}
 """Where only JSON is asked for, the prompt says which: these are often among it."""
 
 
@@ -20,10 +20,10 @@ def read_chat(request: Request) -> Asked:
     users, called = _conversation(request["messages"], _chat_calls)
     wanted = request.get("response_format") or {}
     schema = wanted.get("json_schema", {}).get("schema") or (
-        _ANY_OBJECT if wanted.get("type") == "json_object" else None
+        ANY_OBJECT if wanted.get("type") == "json_object" else None
     )
     if (form := request.get("format")) is not None:
-        schema = form if isinstance(form, dict) else _ANY_OBJECT
+        schema = form if isinstance(form, dict) else ANY_OBJECT
     tools = [_tool(each["function"], "parameters") for each in request.get("tools") or () if "function" in each]
     return _asked(users, called, tools, request.get("tool_choice"), schema)
 
@@ -34,7 +34,7 @@ def read_responses(request: Request) -> Asked:
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
     users, called = _conversation(messages, _response_calls)
     wanted = (request.get("text") or {}).get("format") or {}
-    schema = wanted.get("schema") or (_ANY_OBJECT if wanted.get("type") == "json_object" else None)
+    schema = wanted.get("schema") or (ANY_OBJECT if wanted.get("type") == "json_object" else None)
     tools = [_tool(each, "parameters") for each in request.get("tools") or () if each.get("type") == "function"]
     return _asked(users, called, tools, request.get("tool_choice"), schema)
 

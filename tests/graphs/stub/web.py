@@ -1,7 +1,7 @@
 """The web, for tools of foreign graphs that search and read pages: names that lead to the stub, with certificates.
 
-Only for a process in namespaces of its own (`unshare --net --mount`): it listens at port 443, and /etc/hosts is
-replaced there.
+Only for a process in namespaces of its own (`unshare --net --mount`): it listens at the ports 443 and 80, and
+/etc/hosts is replaced there.
 """
 
 import datetime
@@ -18,16 +18,33 @@ from tests.model_server import ModelServer, listening
 
 NAMES = (
     "api.anthropic.com",
+    "api.deepseek.com",
     "api.duckduckgo.com",
     "api.exa.ai",
+    "api.fireworks.ai",
+    "api.groq.com",
+    "api.mistral.ai",
+    "api.moonshot.cn",
     "api.openai.com",
+    "api.perplexity.ai",
+    "api.siliconflow.cn",
     "api.tavily.com",
+    "api.together.xyz",
+    "api.x.ai",
+    "ark.cn-beijing.volces.com",
+    "dashscope.aliyuncs.com",
+    "dashscope-intl.aliyuncs.com",
     "duckduckgo.com",
+    "en.wikipedia.org",
     "example.com",
+    "generativelanguage.googleapis.com",
     "google.serper.dev",
     "html.duckduckgo.com",
+    "integrate.api.nvidia.com",
     "langchain-ai.github.io",
     "lite.duckduckgo.com",
+    "open.bigmodel.cn",
+    "openrouter.ai",
     "www.example.com",
 )
 
@@ -41,10 +58,13 @@ def hosts(folder: Path) -> Path:
 
 @asynccontextmanager
 async def serving(model: ModelServer, folder: Path) -> AsyncIterator[dict[str, str]]:
-    """The stub at port 443, until the context ends; the variables that make clients trust it."""
+    """The stub at the ports 443 and 80, until the context ends; the variables that make clients trust it."""
     certificate, key = _certificate(folder)
-    with socket.create_server(("127.0.0.1", 443)) as listener:
-        async with listening(model, listener, ssl_certfile=certificate, ssl_keyfile=key):
+    with socket.create_server(("127.0.0.1", 443)) as secret, socket.create_server(("127.0.0.1", 80)) as plain:
+        async with (
+            listening(model, secret, ssl_certfile=certificate, ssl_keyfile=key),
+            listening(model, plain),
+        ):
             yield dict.fromkeys(("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), str(certificate))
 
 
