@@ -180,7 +180,7 @@ async def play(talk: Conversation, steps: list[str]) -> list[Any]:
 
 @pytest.mark.parametrize("store", STORES)
 @given(steps=STEPS, has_changes=st.booleans(), past_turns=st.integers(1, 3))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_pruned_thread_goes_on_like_a_whole_one(
     store: str, url: str, steps: list[str], has_changes: bool, past_turns: int
 ) -> None:
