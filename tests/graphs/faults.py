@@ -12,7 +12,7 @@ _RAISED = re.compile(
 )
 _REFUSED = re.compile(r"^(?:llamon: |.*?\bis not served: )(?P<why>.+)$", re.M)
 _IMPORTED = re.compile(r"cannot be imported: \S+ at (?P<file>\S+):\d+")
-_MISSING = "which is not installed"
+_MISSING = re.compile(r"needs the module .*, which (?:is not installed|.* does not have)")
 
 _WRAPPED = ("llamon_agent.domain.errors.AgentError",)
 """What we make of an error of the agent's."""
@@ -41,7 +41,7 @@ def refused_by(why: str, project: Path) -> str:
     """Whose fault it is that a graph is not served: code that fails at its import, a missing package, else we."""
     if found := _IMPORTED.search(why):
         return owner(found["file"], project)
-    return THEIRS if _MISSING in why else OURS
+    return THEIRS if _MISSING.search(why) else OURS
 
 
 def owner(file: str, project: Path) -> str:

@@ -44,4 +44,8 @@ def test_code_that_fails_at_its_import_is_not_our_fault() -> None:
     assert refused_by("it cannot be imported: KeyError at /checkouts/app/src/graph.py:3: 'A'", PROJECT) == THEIRS
     assert refused_by(f"it cannot be imported: TypeError at {SITE}/modal/x.py:3: no", PROJECT) == "modal"
     assert refused_by("it needs the module 'a', which is not installed: install it.", PROJECT) == THEIRS
+    assert (
+        refused_by("it needs the module 'a.b' at /a.py:3, which the installed a 1.0 does not have: no", PROJECT)
+        == THEIRS
+    )
     assert refused_by("this graph does not take and give 'messages'", PROJECT) == OURS

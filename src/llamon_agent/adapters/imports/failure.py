@@ -10,12 +10,15 @@ The line goes into the log and to the terminal, never to a caller. It holds the 
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from llamon_agent.domain.error_location import brief
+from llamon_agent.domain.error_location import brief, where
 
 _MAX_CHARS = 200
 _SHORTEST = 3
@@ -27,6 +30,29 @@ def explain(error: BaseException) -> str:
     """The kind of an error, its place, and the first line of its text, if it has any."""
     text = _first_line(without_values(_text(error), os.environ))
     return f"{brief(error)}: {text}" if text else brief(error)
+
+
+def explain_missing(error: ModuleNotFoundError, package: str, own: Path | None) -> str:
+    """Why there is no such module, and the remedy: the package around it may be there, but without it.
+
+    Shape: package is the name of that package, empty if there is none; own is its file, if it is an agent's.
+    """
+    file = own or getattr(sys.modules.get(package), "__file__", None)
+    if not file:
+        return ", which is not installed: install it."
+    if own is None and (installed := _distribution(package)):
+        owner, remedy = f"the installed {installed}", "install a version that has it"
+    else:
+        owner, remedy = str(file), "add it"
+    return f" at {where(error)}, which {owner} does not have: {remedy}, or correct the import."
+
+
+def _distribution(package: str) -> str:
+    """What a package was installed with, and its version; the package's own name if several share its outermost one."""
+    names = sorted(set(packages_distributions().get(package.partition(".")[0], ())))
+    if len(names) != 1:
+        return package if names else ""
+    return f"{names[0]} {version(names[0])}"
 
 
 def without_values(text: str, environ: Mapping[str, str]) -> str:

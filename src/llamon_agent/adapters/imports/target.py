@@ -20,7 +20,7 @@ from types import ModuleType
 
 import msgspec
 
-from llamon_agent.adapters.imports.failure import explain
+from llamon_agent.adapters.imports.failure import explain, explain_missing
 from llamon_agent.adapters.imports.names import OtherModule, keep_names, module_name, other_module
 from llamon_agent.adapters.imports.path import importable, project_folders
 from llamon_agent.adapters.imports.scan import local_modules, locate
@@ -156,19 +156,21 @@ def _run_import(wanted: _Wanted, load: Callable[[str], ModuleType]) -> ModuleTyp
     try:
         return load(wanted.name)
     except ModuleNotFoundError as exc:
-        raise ConfigError(_what_is_missing(wanted, exc.name or wanted.name)) from exc
+        raise ConfigError(_what_is_missing(wanted, exc)) from exc
     except (Exception, SystemExit) as exc:  # the module's own code, which may raise anything
         raise ConfigError(f"The target {wanted.spec!r} cannot be imported: {explain(exc)}; correct it there.") from exc
 
 
-def _what_is_missing(wanted: _Wanted, missing: str) -> str:
-    spec, name = wanted.spec, wanted.name
+def _what_is_missing(wanted: _Wanted, error: ModuleNotFoundError) -> str:
+    spec, name, missing = wanted.spec, wanted.name, error.name or wanted.name
     for each, path in locate(missing, wanted.folders).items():
         if other := other_module(each, path):
             return _conflict(wanted, each, path, other).public
     if name == missing or name.startswith(missing + "."):
         return f"The target {spec!r} names no module: there is no {missing!r} here; start in its folder or install it."
-    return f"The target {spec!r} needs the module {missing!r}, which is not installed: install it."
+    package = missing.rpartition(".")[0]
+    own = locate(package, wanted.folders).get(package) if package else None
+    return f"The target {spec!r} needs the module {missing!r}{explain_missing(error, package, own)}"
 
 
 def _conflict(wanted: _Wanted, name: str, path: Path, other: OtherModule) -> ConfigError:

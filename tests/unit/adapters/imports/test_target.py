@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,49 @@ def test_a_name_is_free_again_when_its_module_is_gone(tmp_path: Path) -> None:
 def test_a_module_that_needs_another_one_names_that(tmp_path: Path) -> None:
     write(tmp_path / "needy.py", "import not_installed_anywhere")
     assert "'not_installed_anywhere', which is not installed" in refused("needy:agent")
+
+
+@pytest.mark.parametrize(
+    ("module", "named"),
+    [("msgspec.not_there", f"msgspec {version('msgspec')}"), ("langgraph.graph.not_there", "langgraph.graph")],
+)
+def test_a_module_that_an_installed_package_does_not_have_names_the_version(
+    tmp_path: Path, module: str, named: str
+) -> None:
+    """As `langchain.text_splitter`, which older versions had: nothing of that name can be installed. Several packages
+    have modules in `langgraph`."""
+    file = write(tmp_path / "needy.py", f"\nimport {module}")
+    told = refused("needy:agent")
+    assert f"needs the module {module!r} at {file}:2, which the installed {named} does not have" in told
+    assert "install a version that has it, or correct the import." in told
+
+
+def test_a_part_of_a_namespace_that_is_not_there_is_to_be_installed(tmp_path: Path) -> None:
+    write(tmp_path / "site-packages" / "my_space" / "one.py", "")
+    installed(tmp_path, "my_other", "")
+    write(tmp_path / "needy.py", "import my_space.one\nimport my_space.two")
+    assert "'my_space.two', which is not installed: install it." in refused("needy:agent")
+
+
+def test_a_module_that_no_distribution_has_is_given_no_version(tmp_path: Path) -> None:
+    file = installed(tmp_path, "my_lonely", "")
+    write(tmp_path / "needy.py", "import my_lonely.inner")
+    assert f"which {file} does not have: add it, or correct the import." in refused("needy:agent")
+
+
+@pytest.mark.parametrize("spec", ["./my_project/graph.py:agent", "my_project.graph:agent"])
+@pytest.mark.parametrize("importing", ["graph", "__init__"])
+def test_a_module_that_a_project_does_not_have_is_not_to_be_installed(
+    tmp_path: Path, spec: str, importing: str
+) -> None:
+    """As a file that was never committed."""
+    for name in ("__init__", "graph"):
+        write(tmp_path / "my_project" / f"{name}.py", "")
+    file = write(tmp_path / "my_project" / f"{importing}.py", "from my_project.prompts import text")
+    told = refused(spec)
+    package = tmp_path / "my_project" / "__init__.py"
+    assert f"needs the module 'my_project.prompts' at {file}:1, which {package} does not have" in told
+    assert "add it, or correct the import." in told
 
 
 @pytest.mark.parametrize(
