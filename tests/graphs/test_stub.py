@@ -165,6 +165,7 @@ async def test_gemini_says_a_text_whole_and_in_pieces(root: httpx.AsyncClient) -
     assert streamed.headers["content-type"] == "text/event-stream"
     events = [json.loads(line.removeprefix("data: ")) for line in streamed.text.splitlines() if line]
     assert "".join(_parts(event)[0]["text"] for event in events) == expected
+    assert events[-1]["candidates"][0]["groundingMetadata"]["groundingChunks"][0]["web"]["title"] == "example.com"
     assert ["finishReason" in event["candidates"][0] for event in events] == [*[False] * (len(events) - 1), True]
 
 

@@ -94,7 +94,15 @@ def _part(said: Said) -> dict[str, Any]:
 
 
 def _response(parts: list[dict[str, Any]], *, last: bool) -> dict[str, Any]:
-    candidate = {"content": {"role": "model", "parts": parts}, "index": 0} | ({"finishReason": "STOP"} if last else {})
+    ending = {"finishReason": "STOP", "groundingMetadata": _grounding()} if last else {}
+    candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **ending}
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
     body = {"candidates": [candidate], "modelVersion": "stub", "responseId": f"r{next(_number)}"}
     return body | ({"usageMetadata": usage} if last else {})
+
+
+def _grounding() -> dict[str, Any]:
+    """The page that a text comes from. Gemini says it where it has searched."""
+    support = {"segment": {"startIndex": 0, "endIndex": 3, "text": "You"}, "groundingChunkIndices": [0]}
+    chunk = {"web": {"uri": "https://example.com/", "title": "example.com"}}
+    return {"webSearchQueries": ["a page"], "groundingChunks": [chunk], "groundingSupports": [support]}
