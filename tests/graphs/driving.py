@@ -38,7 +38,8 @@ LIMIT_S = 90
 
 _PAUSED = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
 _RUNNING = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
-_REPLIES = ("yes", "accept", "approve", "ignore", "continue", "1")
+_REPLIES = ("yes", "accept", "approve", "ignore", "continue", "1", "no")
+"""Tried in turn. The last one ends the clarifying questions of a graph whose model is asked whether to ask one."""
 _MOST_QUESTIONS = 12
 
 Template = Mapping[str, Any]

@@ -233,6 +233,11 @@ async def test_wikipedia_finds_a_page_and_has_its_text(root: httpx.AsyncClient) 
     assert page["fullurl"].startswith("https://en.wikipedia.org/")
 
 
+@pytest.mark.parametrize(("text", "value"), [("ask me", True), ("I said no , really", False), ("now", True)])
+def test_a_boolean_is_what_the_text_says(text: str, value: bool) -> None:
+    assert fill({"type": "boolean"}, text) is value
+
+
 @pytest.mark.parametrize(
     "schema",
     [

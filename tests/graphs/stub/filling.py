@@ -24,8 +24,8 @@ _DEEPEST = 12
 def fill(schema: Schema, text: str = "a short text") -> Any:
     """A value of the schema.
 
-    Shape: an enum is the value that the text names, else its first; a list has one item, an object its required keys;
-           strings are the end of the text.
+    Shape: an enum is the value that the text names, else its first; a boolean is true unless the text says "no"; a list
+           has one item, an object its required keys; strings are the end of the text.
     """
     return _value(schema, schema, text, 0)
 
@@ -47,7 +47,7 @@ def _value(schema: Schema, root: Schema, text: str, depth: int) -> Any:
         case "integer" | "number" as kind:
             return _number(schema, kind)
         case "boolean":
-            return True
+            return "no" not in text.split()
         case "null":
             return None
     return _FORMATS.get(schema.get("format", ""), text[-min(schema.get("maxLength", _LONGEST), _LONGEST) :])
