@@ -38,6 +38,7 @@ _BUILDING = frozenset(
         "pip_config_file",
         "pip_installer",
         "python_version",
+        "source",
     }
 )
 """Keys about building a container, which do not concern us."""
@@ -158,10 +159,10 @@ def read_project(file: Path) -> Project:
 
 
 def _folders(folder: Path, agents: Mapping[str, Mapping[str, str]], local: list[Path]) -> tuple[Path, ...]:
-    """The folders in which modules are found: first the file's own, if it names a graph by its module."""
+    """The folders in which modules are found: the file's own last, but first if it names a graph by its module."""
     by_module = any(not agent["target"].partition(":")[0].endswith(".py") for agent in agents.values())
     own = [folder] if by_module else []
-    return tuple(dict.fromkeys([*own, *(place for each in local for place in _importable(each))]))
+    return tuple(dict.fromkeys([*own, *(place for each in local for place in _importable(each)), folder]))
 
 
 def _read_object(file: Path) -> Mapping[str, Any]:

@@ -149,12 +149,17 @@ def test_local_dependencies_are_importable_as_if_they_were_installed(read: Read,
     assert len(sys.path) == before + 4
 
 
-def test_the_files_own_folder_comes_first_if_a_graph_is_named_by_its_module(read: Read, tmp_path: Path) -> None:
+def test_the_files_own_folder_is_always_among_them_and_first_if_a_graph_is_named_by_its_module(
+    read: Read, tmp_path: Path
+) -> None:
+    """As LangGraph's server has the folder that it is started in. A project built by uv lists no dependencies."""
     (tmp_path / "app").mkdir()
     graphs = {"file": "./agent.py:graph", "module": "my_pkg.graph:graph"}
     assert read(graphs=graphs, dependencies=["./app", "."]).folders == (tmp_path, tmp_path / "app")
     assert read(graphs=graphs).folders == (tmp_path,)
-    assert read().folders == ()
+    assert read(dependencies=["./app", "langchain"]).folders == (tmp_path / "app", tmp_path)
+    assert read(source={"kind": "uv", "root": "."}).folders == (tmp_path,)
+    assert read(source={"kind": "uv", "root": "."}).unused == ()
 
 
 @pytest.mark.parametrize("file", ["pyproject.toml", "setup.py"])
