@@ -1,8 +1,8 @@
 """The fields of a graph without `messages`: which of them a message fills, and which ones are its answer.
 
 In: a data part whose keys are all fields of the input is the input. Text fills the only required string field, else the
-only string field. Fields for the ids of the call are filled by themselves. Text or data without a field is refused:
-nothing is guessed, and nothing that a caller sent is lost.
+only string field, else the only one that the first step reads. Fields for the ids of the call are filled by themselves.
+Text or data without a field is refused: nothing is guessed, and nothing that a caller sent is lost.
 
 Out: the fields that the run wrote, besides `messages`, are the answer. The only string among them is its text. The
 field that the caller's text filled counts as that only where no other string was written.
@@ -18,6 +18,7 @@ import typing_extensions
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import BaseModel
 
+from llamon_agent.adapters.langgraph.first_reads import first_reads
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
 
@@ -39,16 +40,22 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """What a graph takes and gives, without its managed values."""
+    """What a graph takes and gives, without its managed values.
+
+    Shape: first_read is the only one of several string fields that the first step reads; None: it is not known, or not
+           needed.
+    """
 
     takes: tuple[Field, ...] = ()
     gives: tuple[Field, ...] = ()
+    first_read: str | None = None
 
     @property
     def text_field(self) -> str | None:
         """The field that text fills; None where there is no such field, or several."""
-        texts = [each for each in self.takes if each.is_text and each.name not in _ID_OF]
-        return _only([each.name for each in texts if each.is_required]) or _only([each.name for each in texts])
+        texts = _texts(self.takes)
+        required = [each.name for each in texts if each.is_required]
+        return _only(required) or _only([each.name for each in texts]) or self.first_read
 
     def listed(self) -> str:
         """The fields of the input, in words."""
@@ -73,7 +80,25 @@ def schema_of(graph: Any) -> Schema:
         return Schema()
     builder = graph.builder
     takes, gives = (fields_of(each, builder.channels) for each in (builder.input_schema, builder.output_schema))
-    return Schema(takes=takes, gives=gives)
+    return Schema(takes=takes, gives=gives, first_read=_first_read(builder, takes))
+
+
+def _first_read(builder: Any, takes: Collection[Field]) -> str | None:
+    """The only string field that the first step reads, if a text alone can be the input then."""
+    texts = [each.name for each in _texts(takes)]
+    reads = first_reads(builder) if len(texts) > 1 else None
+    if reads is None:
+        return None
+    found = _only([name for name in texts if name in reads.needed]) or _only(
+        [name for name in texts if name in reads.needed | reads.optional]
+    )
+    others = [each.name for each in takes if each.is_required and each.name != found]
+    return found if typing_extensions.is_typeddict(builder.input_schema) or not others else None
+
+
+def _texts(takes: Collection[Field]) -> list[Field]:
+    """The string fields that are for no id of the call."""
+    return [each for each in takes if each.is_text and each.name not in _ID_OF]
 
 
 def place(schema: Schema, text: str | None, data: Collection[Any], ids: Mapping[str, str]) -> Placed:

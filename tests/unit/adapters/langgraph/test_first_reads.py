@@ -1,0 +1,164 @@
+"""The fields that a graph's first step reads are known from its code, or it is said that they are not."""
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langgraph.graph import END, START, StateGraph
+from pydantic import BaseModel
+
+from llamon_agent.adapters.langgraph.first_reads import Reads, first_reads
+from llamon_agent.adapters.langgraph.schema import schema_of
+
+
+class Rag(TypedDict):
+    """As tutorials on retrieval write it."""
+
+    question: str
+    generation: str
+    documents: list[str]
+    notes: Annotated[list[str], operator.add]
+
+
+def retrieve(state: Rag) -> Any:
+    documents = [state["question"]]
+    return {"documents": documents, "question": state["question"]}
+
+
+async def generate(state: Rag) -> Any:
+    return {"generation": f"{state['documents']} {state['question']}"}
+
+
+def may_have(state: Any, limit: int = 1) -> Any:
+    if "notes" in state or state.get("generation", ""):
+        state["documents"] = []
+    return {**state, "generation": state["question"]}
+
+
+def gives_it_away(state: Rag) -> Any:
+    return generate(state)
+
+
+def calls_a_method(state: Any) -> Any:
+    return dict(state.items())
+
+
+def nothing() -> None:
+    return None
+
+
+def traced(node: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(node)
+    def wrapper(state: Any) -> Any:
+        return node(state)
+
+    return wrapper
+
+
+@traced
+def traced_node(state: Rag) -> Any:
+    return {"generation": state["question"]}
+
+
+class Nodes:
+    def read(self, state: Rag) -> Any:
+        return {"generation": state["question"]}
+
+    def __call__(self, state: Rag) -> Any:
+        return {"generation": state["question"]}
+
+
+def route(state: Rag) -> Literal["retrieve", "generate"]:
+    return "retrieve" if state["question"] else "generate"
+
+
+def built(first: Any, schema: Any = Rag) -> Any:
+    builder = StateGraph(schema)
+    builder.add_node("first", first)
+    builder.add_node("generate", generate)
+    builder.add_edge(START, "first").add_edge("first", "generate")
+    return builder
+
+
+def reads(*needed: str, optional: tuple[str, ...] = ()) -> Reads:
+    return Reads(frozenset(needed), frozenset(optional))
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (retrieve, reads("question")),
+        (may_have, reads("question", optional=("generation",))),
+        (functools.partial(may_have, limit=2), reads("question", optional=("generation",))),
+        (traced_node, reads("question")),
+        (Nodes().read, reads("question")),
+        (RunnableLambda(retrieve), reads("question")),
+        (gives_it_away, None),
+        (calls_a_method, None),
+        (Nodes(), None),
+        (lambda state: {"generation": state["question"]}, None),
+        (RunnablePassthrough(), None),
+    ],
+)
+def test_a_node_reads_what_its_code_names(node: Any, expected: Reads | None) -> None:
+    assert first_reads(built(node)) == expected
+
+
+def test_all_first_nodes_count_and_what_chooses_among_them() -> None:
+    builder = StateGraph(Rag)
+    builder.add_node(retrieve)
+    builder.add_node(generate)
+    builder.add_conditional_edges(START, route)
+    assert first_reads(builder) == reads("question", "documents")
+
+
+def test_a_first_step_without_known_code_is_not_known() -> None:
+    inner = built(retrieve).compile()
+    assert first_reads(built(inner)) is None
+    assert first_reads(StateGraph(Rag)) is None
+    made = eval("lambda state: state['question']")  # code without a file
+    assert first_reads(built(made)) is None
+
+
+@dataclass
+class Asked:
+    topic: str = ""
+    style: str = ""
+
+
+def by_attribute(state: Any) -> Any:
+    state.style = "plain"
+    return {"style": state.topic}
+
+
+class Strict(BaseModel):
+    topic: str
+    style: str
+
+
+class Relaxed(BaseModel):
+    topic: str = ""
+    style: str = ""
+
+
+@pytest.mark.parametrize(
+    ("node", "schema", "field"),
+    [
+        (retrieve, Rag, "question"),
+        (may_have, Rag, "question"),
+        (generate, Rag, "question"),
+        (gives_it_away, Rag, None),
+        (by_attribute, Asked, "topic"),
+        (by_attribute, Relaxed, "topic"),
+        (by_attribute, Strict, None),
+    ],
+)
+def test_text_fills_the_only_string_field_that_the_first_step_reads(node: Any, schema: Any, field: str | None) -> None:
+    builder = StateGraph(schema)
+    builder.add_node("first", node)
+    builder.add_edge(START, "first").add_edge("first", END)
+    assert schema_of(builder.compile()).text_field == field
