@@ -19,7 +19,7 @@ from tests.e2e.conftest import ROOT
 from tests.graphs import outcomes
 from tests.graphs.driving import Template
 from tests.graphs.outcomes import FAILS, Found, Outcome
-from tests.graphs.projects import Installed, Project, install, projects, templates, version_of
+from tests.graphs.projects import Installed, Project, install, our_wheel, projects, templates, version_of
 from tests.graphs.report import PAGE, written
 from tests.graphs.serving import Site, drive
 from tests.graphs.stub import web
@@ -40,7 +40,7 @@ def main() -> int:
         asyncio.run(_drive(project, Path(wanted.inside), work, templates(folder).get(project.name, {})))
         return 0
     work.mkdir(parents=True, exist_ok=True)
-    wheel = _wheel(work)
+    wheel = our_wheel(work)
     founds = [found for project in chosen for found in _found(project, folder, work, wheel, wanted.limit_s)]
     if wanted.write:
         PAGE.write_text(written(PAGE.read_text() if PAGE.exists() else "", founds))
@@ -56,14 +56,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-write", dest="write", action="store_false", help="leave docs/compatibility.md as it is")
     parser.add_argument("--inside", default="", help=argparse.SUPPRESS)  # the process of one project: its interpreter
     return parser.parse_args()
-
-
-def _wheel(work: Path) -> Path:
-    """Our own, made anew."""
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
-    shutil.rmtree(work / "wheel", ignore_errors=True)
-    subprocess.run((*pip, "--wheel-dir", work / "wheel", ROOT), check=True)
-    return next((work / "wheel").glob("*.whl"))
 
 
 def _found(project: Project, folder: Path, work: Path, wheel: Path, limit_s: int) -> list[Found]:
@@ -105,16 +97,9 @@ def _run(project: Project, python: Path, folder: Path, work: Path, limit_s: int)
     log = work / "logs" / f"{project.key}.log"
     log.parent.mkdir(exist_ok=True)
     this = (sys.executable, "-m", "tests.graphs", str(folder), "--work", str(work))
-    hosts = web.hosts(work)
-    alone = 'ip link set lo up && mount --bind "$1" /etc/hosts && shift && exec "$@"'
-    command = ("sh", "-c", alone, "sh", str(hosts), *this, "--only", project.name, "--inside", str(python))
+    command = web.alone(work, *this, "--only", project.name, "--inside", str(python))
     with log.open("w") as out:
-        process = subprocess.Popen(
-            ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", *command),
-            cwd=ROOT,
-            stdout=out,
-            stderr=out,
-        )
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out)
         try:
             process.wait(limit_s)
         except subprocess.TimeoutExpired:

@@ -85,7 +85,7 @@ class Drive:
             message.task_id, message.context_id = task.id, task.context_id
         part = Part(text=text)
         if self._template is not None and task is None:
-            part = ParseDict({"data": _filled(self._template, text)}, Part())
+            part = ParseDict({"data": filled(self._template, text)}, Part())
         message.parts.append(part)
         return SendMessageRequest(message=message)
 
@@ -94,6 +94,10 @@ class Drive:
         client = await self._client()
         [only] = [event async for event in client.send_message(request)]
         return only.task
+
+    async def call(self) -> None:
+        """A message, until its task ends or asks."""
+        await self._answer(self._saying("Say it"))
 
     async def _told(self, text: str, context: str = "") -> Task:
         """The task at its end, with all its questions answered."""
@@ -248,12 +252,13 @@ async def outcome_of(step: Awaitable[Outcome]) -> Outcome:
         return Outcome(FAILS, f"{type(exc).__name__}: {str(exc).splitlines()[0] if str(exc) else ''}"[:300])
 
 
-def _filled(value: Any, text: str) -> Any:
+def filled(value: Any, text: str) -> Any:
+    """A template with the text in it."""
     if isinstance(value, str):
         return value.replace("{text}", text)
     if isinstance(value, Mapping):
-        return {key: _filled(each, text) for key, each in value.items()}
-    return [_filled(each, text) for each in value] if isinstance(value, list) else value
+        return {key: filled(each, text) for key, each in value.items()}
+    return [filled(each, text) for each in value] if isinstance(value, list) else value
 
 
 def _ended(task: Task, note: str = "") -> Outcome:

@@ -6,6 +6,7 @@ and our wheel; where their pins and ours have no common solution, ours win, and 
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -78,7 +79,7 @@ def install(project: Project, folder: Path, wheel: Path) -> Installed:
     """The project's environment, made in this folder unless it is there."""
     python = folder / "bin" / "python"
     if (made := folder / "made.txt").exists():
-        problem = _uv_install(python, "--no-deps", "--reinstall-package", "llamon-agent", str(wheel))
+        problem = uv_install(python, "--no-deps", "--reinstall-package", "llamon-agent", str(wheel))
         return Installed(python, problem or made.read_text())
     try:
         problem = _ran(_UV, "venv", "--quiet", "--clear", "--python", interpreter(_least_python(project)), str(folder))
@@ -86,15 +87,23 @@ def install(project: Project, folder: Path, wheel: Path) -> Installed:
         problem = str(exc)
     if problem:
         return Installed(None, problem)
-    arguments = [str(wheel), *_wanted(project)]
-    if problem := _uv_install(python, *arguments):
+    arguments = [str(wheel), *dependencies(project)]
+    if problem := uv_install(python, *arguments):
         overrides = folder / "overrides.txt"
         overrides.write_text("\n".join(_our_pins()))
-        if _uv_install(python, *arguments, "--override", str(overrides)):
+        if uv_install(python, *arguments, "--override", str(overrides)):
             return Installed(None, problem)
         problem = f"pins overridden: {problem}"
     made.write_text(problem)
     return Installed(python, problem)
+
+
+def our_wheel(work: Path) -> Path:
+    """Our own, made anew."""
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    shutil.rmtree(work / "wheel", ignore_errors=True)
+    subprocess.run((*pip, "--wheel-dir", work / "wheel", ROOT), check=True)
+    return next((work / "wheel").glob("*.whl"))
 
 
 def _least_python(project: Project) -> tuple[int, int]:
@@ -107,7 +116,7 @@ def _pyproject(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def _wanted(project: Project) -> list[str]:
+def dependencies(project: Project) -> list[str]:
     """The arguments of an install of a langgraph.json's dependencies."""
     folder, arguments = project.file.parent, list[str]()
     for each in json.loads(project.file.read_text()).get("dependencies", ()):
@@ -130,7 +139,8 @@ def _our_pins() -> list[str]:
     return demanded
 
 
-def _uv_install(python: Path, *arguments: str) -> str:
+def uv_install(python: Path, *arguments: str) -> str:
+    """Install packages. Shape: why that failed, or an empty text."""
     return _ran(_UV, "pip", "install", "--quiet", "--python", str(python), *arguments)
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.graphs import outcomes
+from tests.graphs.beside import Place, reply_to, row
 from tests.graphs.outcomes import FAILS, NONE, WORKS, Found, Outcome
-from tests.graphs.projects import projects, templates
+from tests.graphs.projects import Project, projects, templates
 from tests.graphs.report import written
 
 
@@ -51,3 +52,18 @@ def test_inputs_are_optional(checkouts: Path) -> None:
     assert templates(checkouts) == {}
     (checkouts / "inputs.json").write_text('{"one": {"a": {"topic": "{text}"}}}')
     assert templates(checkouts)["one"]["a"] == {"topic": "{text}"}
+
+
+def test_a_row_has_both_servers_in_each_cell(tmp_path: Path) -> None:
+    place = Place(Project("a/b", tmp_path, tmp_path, ""), "agent", None, tmp_path, tmp_path, tmp_path)
+    ours = {"starts": [WORKS, ""], "answers": [WORKS, "hi"], "latency": ["12 ms", ""]}
+    place.outcome.write_text(json.dumps({"ours": ours, "theirs": {"starts": [FAILS, "why"]}}))
+    none = "not tried / not tried"
+    assert row(place) == f"| a/b | agent | NO / yes | not tried / yes | {none} | {none} | {none} | not tried / 12 ms |"
+
+
+def test_a_question_of_the_agent_inbox_gets_an_answer_of_its_form() -> None:
+    assert reply_to(["which?"]) == "yes"
+    request = {"action_request": {"action": "send"}, "config": {"allow_ignore": False}}
+    assert reply_to([[request]]) == [{"type": "accept", "args": None}]
+    assert reply_to([{**request, "config": {"allow_ignore": True}}]) == [{"type": "ignore", "args": None}]

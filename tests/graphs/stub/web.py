@@ -56,6 +56,13 @@ def hosts(folder: Path) -> Path:
     return file
 
 
+def alone(folder: Path, *command: str) -> tuple[str, ...]:
+    """A command with nothing but loopback around it, where the names lead, too; what it starts ends with it."""
+    script = 'ip link set lo up && mount --bind "$1" /etc/hosts && shift && exec "$@"'
+    around = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh")
+    return (*around, str(hosts(folder)), *command)
+
+
 @asynccontextmanager
 async def serving(model: ModelServer, folder: Path) -> AsyncIterator[dict[str, str]]:
     """The stub at the ports 443 and 80, until the context ends; the variables that make clients trust it."""
