@@ -1,10 +1,12 @@
 """Graphs that keep what a store may not like, for test_odd_values.py."""
 
+from pathlib import Path
 from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
+from pydantic import BaseModel, HttpUrl
 
 
 class Kept(TypedDict, total=False):
@@ -35,6 +37,30 @@ def keep(state: Kept) -> Kept:
     return {"out": " ".join(kept), **odd[state["q"]]}
 
 
+class Evidence(BaseModel):
+    """As agents that search the web keep it: LangGraph's own serializer takes no URL."""
+
+    url: HttpUrl
+
+
+class Found(MessagesState):
+    evidence: list[Evidence]
+    source: Any
+
+
+def find(state: Found) -> dict[str, Any]:
+    """Keeps objects in its state, and asks in between."""
+    word = state["messages"][-1].text
+    found = Evidence(url=HttpUrl(f"https://example.com/{word}"))
+    return {"evidence": [*state.get("evidence", ()), found], "source": Path}
+
+
+def tell(state: Found) -> dict[str, Any]:
+    assert state["source"] is Path
+    said = interrupt("go on?")
+    return {"messages": [AIMessage(f"{said} " + " ".join(str(each.url) for each in state["evidence"]))]}
+
+
 def ask(state: Kept) -> Kept:
     answer = interrupt({"question": f"really {state['q']}?"})
     return {"out": f"{state['q']}:{answer}"}
@@ -44,16 +70,17 @@ def chat(state: MessagesState) -> dict[str, Any]:
     return {"messages": [AIMessage("|".join(str(message.text) for message in state["messages"]))]}
 
 
-def _graph(schema: Any, node: Any) -> Any:
+def _graph(schema: Any, *nodes: Any) -> Any:
     builder = StateGraph(schema)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
+    builder.add_sequence(nodes)
+    builder.add_edge(START, nodes[0].__name__)
     return builder.compile()
 
 
-remembers, keeps, asks, chats = (
+remembers, keeps, asks, chats, finds = (
     _graph(Kept, remember),
     _graph(Kept, keep),
     _graph(Kept, ask),
     _graph(MessagesState, chat),
+    _graph(Found, find, tell),
 )

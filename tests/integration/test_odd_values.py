@@ -115,3 +115,13 @@ async def test_a_state_keeps_what_a_node_has_put_there(data: Any, word: str, kep
         assert await talk.answer(word) == "None None None"
         assert await talk.answer("again") == kept
         assert await talk.answer("again") == kept
+
+
+async def test_a_state_keeps_objects_over_a_question_and_a_turn(data: Any) -> None:
+    """Of the project's own classes, with values that LangGraph's serializer refuses, as on LangGraph's server."""
+    async with talking(data, "finds", {}) as talk:
+        expected = "yes"
+        for word in ("one", "two"):
+            asked = await talk.say(word)
+            expected += f" https://example.com/{word}"
+            assert await talk.answer("yes", taskId=asked["id"]) == expected

@@ -5,7 +5,7 @@ Claims and headers are `Private`, so that no encoder, no log line and no record 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ V = TypeVar("V", covariant=True)
 
 
 class Private(Mapping[str, V]):
-    """Values by name that stay in memory: msgspec and json refuse to encode them, and their repr shows only names."""
+    """Values by name that stay in memory: msgspec, json and pickle refuse them, and their repr shows only names."""
 
     __slots__ = ("_values",)
 
@@ -35,6 +35,12 @@ class Private(Mapping[str, V]):
 
     def __repr__(self) -> str:
         return f"Private({', '.join(self._values)})"
+
+    def __reduce__(self) -> Never:
+        raise TypeError("what a caller brought is not kept")
+
+    def __deepcopy__(self, _: object) -> "Private[V]":
+        return self
 
 
 _NONE: Private[Any] = Private()

@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 from collections.abc import Callable
 
 import msgspec
@@ -71,13 +73,17 @@ def test_a_caller_that_brought_nothing_is_kept_as_it_is() -> None:
     assert ann.kept is ann
 
 
-@pytest.mark.parametrize("encode", [msgspec.json.encode, msgspec.msgpack.encode, json.dumps])
+@pytest.mark.parametrize("encode", [msgspec.json.encode, msgspec.msgpack.encode, json.dumps, pickle.dumps])
 @pytest.mark.parametrize("value", [FULL, FULL.claims, FULL.headers])
 def test_what_a_caller_brought_cannot_be_encoded_by_oversight(
     encode: Callable[[object], object], value: object
 ) -> None:
     with pytest.raises(TypeError):
         encode(value)
+
+
+def test_a_copy_of_what_a_caller_brought_is_itself() -> None:
+    assert copy.deepcopy({"claims": FULL.claims})["claims"] is FULL.claims
 
 
 def test_a_log_line_shows_no_value_that_a_caller_brought() -> None:

@@ -13,7 +13,7 @@ Source: langgraph.checkpoint.base.get_checkpoint_metadata; langgraph_sdk.auth.ty
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Never
 
 import msgspec
 
@@ -63,11 +63,19 @@ class AuthUser(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._fields)
 
-    def model_dump(self) -> Values:
-        """All of it, as the object of LangGraph's server gives it. Source: langgraph_api.auth.custom.ProxyUser."""
-        return self._fields.copy()
+    def model_dump(self) -> Private[Any]:
+        """All of it, under the names that the object of LangGraph's server has for that. It is no dict, as LangGraph
+        saves whatever such a method returns. Source: langgraph_api.auth.custom.ProxyUser; _msgpack_default.
+        """
+        return Private(self._fields)
 
     dict = model_dump
+
+    def __reduce__(self) -> Never:
+        raise TypeError("what a caller brought is not kept; keep its identity")
+
+    def __deepcopy__(self, _: object) -> "AuthUser":
+        return self
 
     def __repr__(self) -> str:
         return f"AuthUser({self._fields['identity']!r})"

@@ -39,6 +39,15 @@ def add_safe_types(types: Iterable[type]) -> None:
         setattr(serde, _SAFE_TYPES, known | {(each.__module__, each.__name__) for each in types})
 
 
+def only_known_types() -> bool:
+    """Whether LangGraph is told to make no objects of classes that it does not know, when it reads a checkpoint."""
+    try:
+        serde = import_module("langgraph.checkpoint.serde._msgpack")
+    except ModuleNotFoundError:
+        return False
+    return bool(getattr(serde, "STRICT_MSGPACK_ENABLED", False))
+
+
 def is_invalid_resume(exc: BaseException) -> bool:
     """Whether an error says that an answer does not fit its question's schema, which is then asked again."""
     marked = getattr(errors, "is_invalid_resume", None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -692,8 +693,8 @@ async def test_an_answer_that_cannot_be_saved_asks_again_and_runs_nothing(saver:
 async def test_a_value_of_the_agent_that_cannot_be_saved_fails_in_words(saver: Saver, where: str) -> None:
     async def node(state: MessagesState) -> dict[str, Any]:
         if where == "question":
-            interrupt({"n": 2**70})
-        return {"messages": [AIMessage("x", additional_kwargs={"n": 2**70})]}
+            interrupt({"held": Lock()})
+        return {"messages": [AIMessage("x", additional_kwargs={"held": Lock()})]}
 
     agent = agent_of(node_graph(node, saver))
     with pytest.raises(AgentError, match="cannot be saved"):

@@ -1,6 +1,8 @@
 """What a graph's code learns of its caller and of the host, and what is saved of it."""
 
+import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypedDict
 
 import msgspec
@@ -14,10 +16,12 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import BaseModel
 from tests.unit.adapters.langgraph.scripted import agent_of, config_of, events_of, node_graph, turn, whole
 
+from llamon_agent.adapters.langgraph.checkpoints.sqlite import open_checkpoints
 from llamon_agent.adapters.langgraph.context import USER_IDS
 from llamon_agent.adapters.langgraph.run_values import AuthUser, RunValues
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.domain.caller import Caller, Private
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.runs.ports.agent import Turn
 
 Saver = BaseCheckpointSaver[Any]
@@ -67,8 +71,8 @@ async def test_the_caller_can_be_dumped_as_on_langgraphs_server() -> None:
     user = await seen(lambda config: config["configurable"]["langgraph_auth_user"])
     assert user.dict() == user.model_dump() == dict(user)
     assert user.dict()["team"] == "blue"
-    user.dict().clear()
-    assert user.identity == "ann"
+    with pytest.raises(TypeError):
+        msgspec.json.encode(user.dict())
 
 
 async def test_who_has_not_been_authenticated_is_no_user() -> None:
@@ -165,6 +169,34 @@ async def test_a_checkpoint_has_the_callers_id_and_nothing_that_it_brought(saver
     for each in kept:
         assert dict(each.metadata)["user_id"] == "ann"
         assert not any(canary in repr(each) for canary in ("blue", "x-user-id", "sent"))
+
+
+def holds(folder: Path, canary: bytes) -> bool:
+    return any(canary in file.read_bytes() for file in folder.iterdir())
+
+
+class KeepsUser(MessagesState):
+    user: Any
+
+
+async def test_a_state_never_keeps_the_caller_itself(tmp_path: Path) -> None:
+    """Not even by pickle, which keeps almost anything."""
+
+    def node(_state: KeepsUser) -> dict[str, Any]:
+        return {"user": get_config()["configurable"]["langgraph_auth_user"]}
+
+    async with open_checkpoints("sqlite", tmp_path) as saver:
+        builder: Any = StateGraph(KeepsUser)
+        builder.add_node("node", node)
+        builder.add_edge(START, "node")
+        with pytest.raises(AgentError, match="cannot be saved"):
+            await events_of(agent_of(builder.compile(checkpointer=saver)), turn_of())
+        assert not holds(tmp_path, b"blue")
+
+
+def test_a_caller_is_copied_as_itself() -> None:
+    user = AuthUser(Caller())
+    assert copy.deepcopy({"user": user})["user"] is user
 
 
 def test_a_caller_without_claims_is_a_user_too() -> None:

@@ -7,10 +7,14 @@ import msgspec
 from langgraph.checkpoint.memory import InMemorySaver
 
 from llamon_agent.adapters.langgraph.checkpoints.pruning import Metadata, PrunedSaver, Saved, unneeded
+from llamon_agent.adapters.langgraph.checkpoints.serializer import serializer
 
 
 class PrunedMemory(InMemorySaver, PrunedSaver):
     """LangGraph's checkpointer in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(serde=serializer())
 
     async def thread_ids(self) -> list[str]:
         return list(self.storage)

@@ -31,6 +31,7 @@ from psycopg_pool import AsyncConnectionPool
 from llamon_agent.adapters.langgraph.checkpoints.access import NOT_KEPT, Access, FreeAccess, write_patiently
 from llamon_agent.adapters.langgraph.checkpoints.postgres_groups import REFUSED, PostgresGroups
 from llamon_agent.adapters.langgraph.checkpoints.pruning import MOST_AT_ONCE, Metadata, PrunedSaver, Saved, unneeded
+from llamon_agent.adapters.langgraph.checkpoints.serializer import serializer
 from llamon_agent.adapters.langgraph.checkpoints.statements import Statement, TakenStatements
 from llamon_agent.domain.errors import AgentError, ConfigError
 
@@ -103,7 +104,7 @@ class AgentPostgresSaver(AsyncPostgresSaver, PrunedSaver):
     """A checkpointer that puts its agent's name before every thread's id, and that commits in groups."""
 
     def __init__(self, pool: AsyncConnectionPool[Any], *, agent: str, pipeline: bool, access: Access) -> None:
-        super().__init__(pool)
+        super().__init__(pool, serde=serializer())
         self._agent = agent
         self._access = access
         self.supports_pipeline = self.supports_pipeline and pipeline

@@ -24,6 +24,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from llamon_agent.adapters.langgraph.checkpoints.access import Access, FreeAccess, write_patiently
 from llamon_agent.adapters.langgraph.checkpoints.memory import PrunedMemory
 from llamon_agent.adapters.langgraph.checkpoints.pruning import MOST_AT_ONCE, Metadata, PrunedSaver, Saved, unneeded
+from llamon_agent.adapters.langgraph.checkpoints.serializer import serializer
 from llamon_agent.adapters.langgraph.checkpoints.statements import TakenStatements
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.group_commit import GroupCommit, alone
@@ -86,7 +87,7 @@ class FileSaver(AsyncSqliteSaver, PrunedSaver):
     """
 
     def __init__(self, connection: aiosqlite.Connection, group: GroupCommit, reading: sqlite3.Connection) -> None:
-        super().__init__(connection)
+        super().__init__(connection, serde=serializer())
         self.access: Access = FreeAccess()
         self._group = group
         self._inner = _Statements(reading)
