@@ -4,22 +4,23 @@ A state often has several strings: what a caller asks, and what the nodes write 
 function that chooses among them, can only read what the caller sends.
 
 - `state["question"]` and `state.question` need the field; `state.get("style")` may do without.
-- Code that gives the whole state to other code may read any field, so nothing is known of such a step. The same is so
-  if the code of a node is not at hand: a graph as a node, a class, a lambda, a built-in.
+- A function that the state is given to, by its plain name, is read as well.
+- Any other code that gets the whole state may read any field, so nothing is known of such a step. The same is so if the
+  code of a node is not at hand: a graph as a node, a class, a lambda, a built-in.
 """
 
 import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
-from functools import lru_cache
-from types import CodeType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import msgspec
 from langgraph.graph import START
 
-_KNOWN_GRAPHS = 256
+_DEEPEST = 4
+"""How many functions deep a state is followed: functions may call themselves."""
 
 
 class Reads(msgspec.Struct, frozen=True):
@@ -31,7 +32,10 @@ class Reads(msgspec.Struct, frozen=True):
 
 def first_reads(builder: Any) -> Reads | None:
     """What the first step of a graph reads. Shape: builder is a StateGraph; None: that is not known."""
-    found = [_reads(each) for each in _first_code(builder)]
+    return _joined([_reads(each) for each in _first_code(builder)])
+
+
+def _joined(found: list[Reads | None]) -> Reads | None:
     known = [each for each in found if each is not None]
     if len(known) < len(found) or not known:
         return None
@@ -42,63 +46,71 @@ def first_reads(builder: Any) -> Reads | None:
 
 
 def _first_code(builder: Any) -> Iterator[Any]:
-    """The runnables of the first nodes, and those that choose among them."""
+    """The code of the first nodes, and what chooses among them."""
     branches = builder.branches.get(START, {}).values()
     names = {end for start, end in builder.edges if start == START}
     names |= {end for branch in branches for end in (branch.ends or {}).values()}
-    yield from (branch.path for branch in branches)
-    yield from (builder.nodes[name].runnable for name in names if name in builder.nodes)
+    runnables = [branch.path for branch in branches]
+    runnables += [builder.nodes[name].runnable for name in names if name in builder.nodes]
+    for each in runnables:
+        yield getattr(each, "func", None) or getattr(each, "afunc", None)
 
 
-def _reads(runnable: Any) -> Reads | None:
-    function: Any = getattr(runnable, "func", None) or getattr(runnable, "afunc", None)
-    function = inspect.unwrap(getattr(function, "func", function))  # of a partial, then of a decorator
-    code = getattr(function, "__code__", None)
-    return None if code is None else _reads_of(code, isinstance(function, MethodType))
+def _reads(code: Any, parameter: int | str = 0, deepest: int = _DEEPEST) -> Reads | None:
+    """What code reads of a parameter. Shape: parameter is its place or its name."""
+    function = inspect.unwrap(getattr(code, "func", code))  # of a partial, then of a decorator
+    is_method = isinstance(function, MethodType)
+    function = function.__func__ if is_method else function
+    tree = _tree(function) if isinstance(function, FunctionType) and deepest else None
+    if tree is None:
+        return None
+    names = [each.arg for each in (*tree.args.posonlyargs, *tree.args.args)][is_method:]
+    if isinstance(parameter, int):
+        return _reads_in(tree, names[parameter], function, deepest) if parameter < len(names) else None
+    names += [each.arg for each in tree.args.kwonlyargs]
+    return _reads_in(tree, parameter, function, deepest) if parameter in names else None
 
 
-@lru_cache(_KNOWN_GRAPHS)
-def _reads_of(code: CodeType, is_method: bool) -> Reads | None:
-    """What a function reads of its first parameter. Kept by its code, as factories make the same graph for each run."""
+def _tree(function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):  # not from a file, or a lambda in the middle of an expression
+        found = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError):  # not from a file, or a lambda in the middle of an expression
         return None
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    parameters = code.co_varnames[is_method : code.co_argcount]
-    if not functions or functions[0].name != code.co_name or not parameters:
-        return None
-    return _reads_in(functions[0], parameters[0])
+    return found if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
 
-def _reads_in(function: ast.AST, state: str) -> Reads | None:
-    needed, optional = set[str](), set[str]()
-    for path in _uses(function, state, ()):
+def _reads_in(tree: ast.AST, state: str, function: FunctionType, deepest: int) -> Reads | None:
+    found: list[Reads | None] = [Reads()]
+    for use, *path in _uses(tree, state, ()):
         match path:
             case [ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()), *_]:
-                needed.add(name)
+                found.append(Reads(needed=frozenset({name})))
             case [ast.Attribute(attr="get"), ast.Call(args=[ast.Constant(value=str(name)), *_]), *_]:
-                optional.add(name)
+                found.append(Reads(optional=frozenset({name})))
             case [ast.Attribute(attr=name, ctx=ast.Load()), *outer] if not _is_called(path[0], outer):
-                needed.add(name)
+                found.append(Reads(needed=frozenset({name})))
             case [ast.Subscript(slice=ast.Constant(), ctx=ast.Store()), *_] | [ast.Attribute(ctx=ast.Store()), *_]:
                 pass  # a write
             case [ast.Return() | ast.Dict(), *_] | [ast.Compare(left=ast.Constant()), *_]:
                 pass  # the state goes on as it is; a look whether it has a field
+            case [ast.Call(func=ast.Name(id=name), args=given), *_] if use in given:
+                found.append(_reads(function.__globals__.get(name), given.index(use), deepest - 1))
+            case [ast.keyword(arg=str(parameter)), ast.Call(func=ast.Name(id=name)), *_]:
+                found.append(_reads(function.__globals__.get(name), parameter, deepest - 1))
             case _:
                 return None
-    return Reads(frozenset(needed), frozenset(optional))
+    return _joined(found)
 
 
-def _uses(node: ast.AST, name: str, around: tuple[ast.AST, ...]) -> Iterator[list[ast.AST]]:
-    """For each use of a name: the nodes around it, the innermost first."""
+def _uses(node: ast.AST, name: str, around: tuple[ast.AST, ...]) -> Iterator[list[Any]]:
+    """For each use of a name: it, and the nodes around it, the innermost first."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Name) and child.id == name:
-            yield [node, *around]
+            yield [child, node, *around]
         else:
             yield from _uses(child, name, (node, *around))
 
 
-def _is_called(attribute: ast.AST, outer: list[ast.AST]) -> bool:
+def _is_called(attribute: ast.AST, outer: list[Any]) -> bool:
     """Whether an attribute is a method that is called, which may read anything."""
     return bool(outer) and isinstance(outer[0], ast.Call) and outer[0].func is attribute

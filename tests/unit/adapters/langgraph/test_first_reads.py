@@ -39,8 +39,34 @@ def may_have(state: Any, limit: int = 1) -> Any:
     return {**state, "generation": state["question"]}
 
 
+def gives_it_on(state: Any) -> Any:
+    return [helper(1, state), helper(1, again=2, state=state)]
+
+
+def helper(_number: int, state: Any, *, again: Any = None) -> Any:
+    """Gives it on, too, without an end."""
+    return state["question"] if again is None else none_of_it(state)
+
+
+def none_of_it(state: Any) -> Any:
+    state["generation"] = "x"
+    return state
+
+
+def gives_it_on_forever(state: Any) -> Any:
+    return gives_it_on_forever(state)
+
+
+def gives_it_to_a_wrong_place(state: Any) -> Any:
+    return nothing(state)  # type: ignore[call-arg]
+
+
+def gives_it_to_a_wrong_name(state: Any) -> Any:
+    return helper(1, "a", more=state)  # type: ignore[call-arg]
+
+
 def gives_it_away(state: Rag) -> Any:
-    return generate(state)
+    return str(state)
 
 
 def calls_a_method(state: Any) -> Any:
@@ -97,6 +123,10 @@ def reads(*needed: str, optional: tuple[str, ...] = ()) -> Reads:
         (traced_node, reads("question")),
         (Nodes().read, reads("question")),
         (RunnableLambda(retrieve), reads("question")),
+        (gives_it_on, reads("question")),
+        (gives_it_on_forever, None),
+        (gives_it_to_a_wrong_place, None),
+        (gives_it_to_a_wrong_name, None),
         (gives_it_away, None),
         (calls_a_method, None),
         (Nodes(), None),
