@@ -35,6 +35,13 @@ def first_reads(builder: Any) -> Reads | None:
     return _joined([_reads(each) for each in _first_code(builder)])
 
 
+def never_reads(builder: Any, name: str) -> bool:
+    """Whether it is known that no node of a graph reads a field."""
+    paths = [branch.path for branches in builder.branches.values() for branch in branches.values()]
+    found = _joined([_reads(_function(each)) for each in (*paths, *(node.runnable for node in builder.nodes.values()))])
+    return found is not None and name not in found.needed | found.optional
+
+
 def _joined(found: list[Reads | None]) -> Reads | None:
     known = [each for each in found if each is not None]
     if len(known) < len(found) or not known:
@@ -52,8 +59,11 @@ def _first_code(builder: Any) -> Iterator[Any]:
     names |= {end for branch in branches for end in (branch.ends or {}).values()}
     runnables = [branch.path for branch in branches]
     runnables += [builder.nodes[name].runnable for name in names if name in builder.nodes]
-    for each in runnables:
-        yield getattr(each, "func", None) or getattr(each, "afunc", None)
+    return map(_function, runnables)
+
+
+def _function(runnable: Any) -> Any:
+    return getattr(runnable, "func", None) or getattr(runnable, "afunc", None)
 
 
 def _reads(code: Any, parameter: int | str = 0, deepest: int = _DEEPEST) -> Reads | None:

@@ -15,10 +15,11 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import typing_extensions
+from langgraph.channels.last_value import LastValue
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import BaseModel
 
-from llamon_agent.adapters.langgraph.first_reads import first_reads
+from llamon_agent.adapters.langgraph.first_reads import first_reads, never_reads
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES
 
@@ -81,6 +82,20 @@ def schema_of(graph: Any) -> Schema:
     builder = graph.builder
     takes, gives = (fields_of(each, builder.channels) for each in (builder.input_schema, builder.output_schema))
     return Schema(takes=takes, gives=gives, first_read=_first_read(builder, takes))
+
+
+def ignores_messages(graph: Any) -> bool:
+    """Whether a graph that has `messages` is called with other fields.
+
+    That is so if the first step needs a required field, which only the caller can fill, and no node reads the messages.
+    """
+    if not isinstance(graph, CompiledStateGraph):
+        return False
+    channels = graph.builder.channels
+    required = {each.name for each in fields_of(graph.builder.input_schema, channels) if each.is_required} - {MESSAGES}
+    only_sent = {name for name in required if type(channels[name]) is LastValue}
+    reads = first_reads(graph.builder) if only_sent else None
+    return reads is not None and bool(reads.needed & only_sent) and never_reads(graph.builder, MESSAGES)
 
 
 def _first_read(builder: Any, takes: Collection[Field]) -> str | None:

@@ -28,7 +28,15 @@ from llamon_agent.adapters.langgraph.answer import FILES, added_messages, answer
 from llamon_agent.adapters.langgraph.entrypoint import Entry, Takes, entry_of, state_of
 from llamon_agent.adapters.langgraph.hitl.questions import json_safe
 from llamon_agent.adapters.langgraph.messages import MESSAGES, readable_messages
-from llamon_agent.adapters.langgraph.schema import Placed, Schema, place, schema_of, text_among, written_fields
+from llamon_agent.adapters.langgraph.schema import (
+    Placed,
+    Schema,
+    ignores_messages,
+    place,
+    schema_of,
+    text_among,
+    written_fields,
+)
 from llamon_agent.adapters.langgraph.thread import Graph
 from llamon_agent.adapters.langgraph.ui_messages import UI
 from llamon_agent.domain.encoding import read_base64, write_base64
@@ -177,7 +185,7 @@ def state_use(graph: Graph, mapping: StateMapping) -> StateUse:
             entry=entry,
         )
     schema = schema_of(graph)
-    takes_fields = mapping.input_key is None and MESSAGES not in _input_keys(graph)
+    takes_fields = mapping.input_key is None and (MESSAGES not in _input_keys(graph) or ignores_messages(graph))
     has_messages = MESSAGES in graph.channels
     return StateUse(
         mapping=mapping,

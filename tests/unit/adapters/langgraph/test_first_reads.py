@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import BaseModel
 
 from llamon_agent.adapters.langgraph.first_reads import Reads, first_reads
-from llamon_agent.adapters.langgraph.schema import schema_of
+from llamon_agent.adapters.langgraph.schema import ignores_messages, schema_of
+from llamon_agent.adapters.langgraph.state import StateMapping, state_use
 
 
 class Rag(TypedDict):
@@ -152,6 +153,70 @@ def test_a_first_step_without_known_code_is_not_known() -> None:
     assert first_reads(StateGraph(Rag)) is None
     made = eval("lambda state: state['question']")  # code without a file
     assert first_reads(built(made)) is None
+
+
+class Mail(TypedDict):
+    """As LangGraph's guide on thinking in graphs writes it: the messages are notes of the nodes."""
+
+    email: str
+    sender: str
+    draft: str | None
+    messages: list[Any] | None
+
+
+class Chat(MessagesState):
+    topic: str
+    notes: Annotated[list[str], operator.add]
+
+
+class Loose(MessagesState, total=False):
+    topic: str
+
+
+def read_mail(state: Mail) -> Any:
+    return {"messages": [f"Processing {state['email']}"]}
+
+
+def draft(state: Mail) -> Any:
+    return {"draft": f"{state['sender']}: {state['email']}"}
+
+
+def look_up(state: Any) -> Any:
+    return {"topic": state["topic"]}
+
+
+def take_notes(state: Any) -> Any:
+    return {"notes": [*state["notes"], "one"]}
+
+
+def converse(state: Any) -> Any:
+    return {"messages": [("ai", state["messages"][-1].text)]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "nodes", "ignored"),
+    [
+        (Mail, [read_mail, draft], True),
+        (Mail, [read_mail, gives_it_away], False),
+        (Chat, [look_up], True),
+        (Chat, [look_up, converse], False),
+        (Chat, [take_notes], False),
+        (Chat, [none_of_it], False),
+        (Loose, [look_up], False),
+        (MessagesState, [converse], False),
+    ],
+)
+def test_a_graph_ignores_messages_that_no_node_reads_if_it_needs_another_field(
+    schema: Any, nodes: list[Any], ignored: bool
+) -> None:
+    builder = StateGraph(schema).add_sequence(nodes)
+    builder.add_edge(START, nodes[0].__name__)
+    graph = builder.compile()
+    assert ignores_messages(graph) is ignored
+    assert not ignores_messages(RunnablePassthrough())
+    if schema is Mail and ignored:
+        use = state_use(graph, StateMapping())
+        assert (use.takes_fields, use.text_field) == (True, "email")
 
 
 @dataclass
