@@ -72,7 +72,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a `langgraph.json` that an edge can use.
 
     Shape: agents are as in the `agents` section of the configuration; env is a file or the variables themselves;
-           folders must be importable; packages must be installed, as pip requirements; unused are the keys that only
+           folders must be importable; packages must be installed, as pip requirements; absent are the local
+           dependencies that are not there, unused the keys that only
            LangGraph's own server uses, foreign the graphs in another language; auth is the target of its
            authentication.
     """
@@ -82,6 +83,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     env: Path | dict[str, str]
     folders: tuple[Path, ...] = ()
     packages: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     auth: str | None = None
@@ -128,6 +130,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
             logger.warning("%s: not used by this edge: %s", self.file, ", ".join(self.unused))
         if self.foreign:
             logger.warning("%s: graphs that are not Python are not served: %s", self.file, ", ".join(self.foreign))
+        if self.absent:
+            logger.warning("%s: dependencies that are not there: %s", self.file, ", ".join(self.absent))
         if missing := [package for package in self.packages if not _is_installed(package)]:
             logger.warning("%s: dependencies that are not installed here: %s", self.file, ", ".join(missing))
         elif self.packages:
@@ -140,7 +144,8 @@ def read_project(file: Path) -> Project:
     folder = file.resolve().parent
     problems: list[str] = []
     agents, foreign = _agents(values.get("graphs"), folder, problems)
-    local, packages = _dependencies(values.get("dependencies", []), folder, problems)
+    named, packages = _dependencies(values.get("dependencies", []), problems)
+    local = [_folder_of(folder / each) for each in named]
     env = _env(values.get("env", {}), folder, problems)
     auth = _auth(values.get("auth"), folder, problems)
     store = _store(values.get("store") or {}, folder, problems)
@@ -150,8 +155,9 @@ def read_project(file: Path) -> Project:
         file=file,
         agents={key: {**agent, **store} for key, agent in agents.items()},
         env=env,
-        folders=_folders(folder, agents, local),
+        folders=_folders(folder, agents, [each for each in local if each.is_dir()]),
         packages=packages,
+        absent=tuple(name for name, each in zip(named, local, strict=True) if not each.exists()),
         unused=tuple(key for key, value in values.items() if key not in _USED | _BUILDING and value),
         foreign=foreign,
         auth=auth,
@@ -253,20 +259,16 @@ def _absolute(target: str, folder: Path) -> str:
     return f"{(folder / place).resolve()}:{attribute}" if place.endswith(".py") else target
 
 
-def _dependencies(listed: Any, folder: Path, problems: list[str]) -> tuple[list[Path], tuple[str, ...]]:
-    """The local folders and the packages among the dependencies; a project's own file stands for its folder.
-
-    Source: an entry that starts with a dot is local.
-    """
+def _dependencies(listed: Any, problems: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The local ones and the packages among the dependencies. Source: an entry that starts with a dot is local."""
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
         problems.append("dependencies must be a list of folders and packages")
-        return [], ()
-    local = [_folder_of(folder / one) for one in listed if one.startswith(".")]
-    problems.extend(f"dependencies names {place}, which is no folder" for place in local if not place.is_dir())
-    return local, tuple(one for one in listed if not one.startswith("."))
+        return (), ()
+    return tuple(one for one in listed if one.startswith(".")), tuple(one for one in listed if not one.startswith("."))
 
 
 def _folder_of(place: Path) -> Path:
+    """A project's own file stands for its folder."""
     return place.parent if place.name in _PROJECT_FILES and place.is_file() else place
 
 

@@ -103,7 +103,7 @@ def test_impossible_entries_are_reported(read: Read, keys: dict[str, object], pr
 
 
 def test_all_problems_are_reported_at_once(read: Read) -> None:
-    told = problems(read, graphs={"a": 1, "b": 2}, dependencies=["./nowhere"], env=[])
+    told = problems(read, graphs={"a": 1, "b": 2}, dependencies=[1], env=[])
     assert [line.split()[0] for line in told] == ["graphs.a", "graphs.b", "dependencies", "env"]
 
 
@@ -171,10 +171,21 @@ def test_a_projects_own_file_as_a_dependency_stands_for_its_folder(read: Read, t
     assert project.folders == (tmp_path, tmp_path / "app", tmp_path / "app" / "src")
 
 
-@pytest.mark.parametrize("name", ["./nowhere/pyproject.toml", "./notes.txt"])
-def test_any_other_file_as_a_dependency_is_a_problem(read: Read, tmp_path: Path, name: str) -> None:
-    (tmp_path / "notes.txt").touch()
-    assert problems(read, dependencies=[name]) == [f"dependencies names {tmp_path / name}, which is no folder"]
+def test_any_other_file_as_a_dependency_is_left_to_those_who_install_it(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "requirements-dev.txt").touch()
+    project = read(dependencies=["./requirements-dev.txt"])
+    assert (project.folders, project.packages, project.absent) == ((tmp_path,), (), ())
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "./nowhere/pyproject.toml"])
+def test_a_dependency_that_is_not_there_is_a_warning(
+    read: Read, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """As LangGraph's server goes on without it, and the graphs may not need it."""
+    project = read(dependencies=[".", name])
+    assert (project.folders, project.absent) == ((tmp_path,), (name,))
+    move_in(project)
+    assert f"dependencies that are not there: {name}" in caplog.text
 
 
 def test_variables_come_from_a_file_and_override_nothing(read: Read, tmp_path: Path) -> None:
