@@ -88,7 +88,11 @@ def install(project: Project, folder: Path, wheel: Path) -> Installed:
     if problem:
         return Installed(None, problem)
     arguments = [str(wheel), *dependencies(project)]
-    if problem := uv_install(python, *arguments):
+    problem = uv_install(python, *arguments)
+    if "build" in problem:  # a project that is no package is run in place, with its requirements
+        arguments = [str(wheel), *dependencies(project, built=False)]
+        problem = uv_install(python, *arguments)
+    if problem:
         overrides = folder / "overrides.txt"
         overrides.write_text("\n".join(_our_pins()))
         if uv_install(python, *arguments, "--override", str(overrides)):
@@ -116,21 +120,25 @@ def _pyproject(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def dependencies(project: Project) -> list[str]:
-    """The arguments of an install of a langgraph.json's dependencies."""
+def dependencies(project: Project, *, built: bool = True) -> list[str]:
+    """The arguments of an install of a langgraph.json's dependencies. Shape: built: packages are, in place."""
     folder, arguments = project.file.parent, list[str]()
     for each in json.loads(project.file.read_text()).get("dependencies", ()):
-        arguments += _of_folder((folder / each).resolve(), project.root) if each.startswith(".") else [each]
+        local = each.startswith(".")
+        arguments += _of_place((folder / each).resolve(), project.root, built=built) if local else [each]
     return arguments
 
 
-def _of_folder(place: Path, root: Path) -> list[str]:
-    """What a folder declares; else what the folders above it declare, up to the checkout's."""
-    if (place / "pyproject.toml").exists() or (place / "setup.py").exists():
+def _of_place(place: Path, root: Path, *, built: bool) -> list[str]:
+    """What a file lists, or a folder declares; else what the folders above it declare, up to the checkout's."""
+    if place.is_file() and place.suffix == ".txt":
+        return ["--requirement", str(place)]
+    if built and ((place / "pyproject.toml").exists() or (place / "setup.py").exists()):
         return ["--editable", str(place)]
-    if (place / "requirements.txt").exists():
-        return ["--requirement", str(place / "requirements.txt")]
-    return _of_folder(place.parent, root) if place != root and place.is_relative_to(root) else []
+    for name in ("requirements.txt", "pyproject.toml"):
+        if (place / name).exists():
+            return ["--requirement", str(place / name)]
+    return _of_place(place.parent, root, built=built) if place != root and place.is_relative_to(root) else []
 
 
 def _our_pins() -> list[str]:
