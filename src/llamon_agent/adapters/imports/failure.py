@@ -4,7 +4,8 @@ The line goes into the log and to the terminal, never to a caller. It holds the 
 
 - not the values that pydantic refused, which its text would show;
 - not the values of environment variables, as these may be secrets: `$NAME` stands for a value. A value of fewer than
-  three characters is too common to be recognized. One of fewer than eight counts only as a word of its own.
+  three characters is too common to be recognized. One of fewer than eight counts only as a word of its own. A folder's
+  path is no secret, and texts that name files would be hard to read without it (`PWD`, `HOME`).
 """
 
 import json
@@ -57,7 +58,7 @@ def _distribution(package: str) -> str:
 
 def without_values(text: str, environ: Mapping[str, str]) -> str:
     """A text with `$NAME` for each value of a variable, also where it is quoted, or is the password of a URL."""
-    names = {form: name for name, value in environ.items() for form in _forms(value)}
+    names = {form: name for name, value in environ.items() if not _is_folder(value) for form in _forms(value)}
     if not names:
         return text
     longest_first = sorted(names, key=len, reverse=True)
@@ -81,6 +82,10 @@ def _first_line(text: str) -> str:
     line = next((line for line in text.splitlines() if line.strip()), "").strip().rstrip(".")
     shown = "".join(char if char.isprintable() else " " for char in line)
     return shown if len(shown) <= _MAX_CHARS else shown[: _MAX_CHARS - 1] + "…"
+
+
+def _is_folder(value: str) -> bool:
+    return os.path.isabs(value) and os.path.isdir(value)
 
 
 def _forms(value: str) -> Iterator[str]:

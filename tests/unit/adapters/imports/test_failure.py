@@ -1,5 +1,7 @@
 """What an operator reads when an agent's code cannot be loaded."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
@@ -84,6 +86,14 @@ def test_a_refused_value_of_pydantic_is_not_shown(values: dict[str, object], tex
 )
 def test_no_value_of_a_variable_is_shown(text: str, value: str, shown: str) -> None:
     assert without_values(text, {"KEY": value}) == shown
+
+
+def test_the_path_of_a_folder_is_no_secret(tmp_path: Path) -> None:
+    """Else a text about a file would name `$OLDPWD`."""
+    (tmp_path / "key.txt").touch()
+    text = f"cannot import name 'a' from 'b' ({tmp_path}/b.py), {tmp_path}/key.txt"
+    assert without_values(text, {"PWD": str(tmp_path)}) == text
+    assert without_values(text, {"KEY_FILE": f"{tmp_path}/key.txt"}).endswith(", $KEY_FILE")
 
 
 def test_without_variables_a_text_stays() -> None:
