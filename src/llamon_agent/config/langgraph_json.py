@@ -254,9 +254,17 @@ def agent_key(name: str) -> str:
 
 
 def _absolute(target: str, folder: Path) -> str:
-    """A target with the absolute path of its file, if it names one."""
+    """A target with the absolute path of its file, if it names one.
+
+    The path is relative to the working directory if only that has such a file, as LangGraph's development server reads
+    it: a project is often served from its root, with a langgraph.json in a folder of it.
+    """
     place, _, attribute = target.partition(":")
-    return f"{(folder / place).resolve()}:{attribute}" if place.endswith(".py") else target
+    if not place.endswith(".py"):
+        return target
+    file = (folder / place).resolve()
+    here = Path(place).resolve()
+    return f"{here if here.is_file() and not file.is_file() else file}:{attribute}"
 
 
 def _dependencies(listed: Any, problems: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

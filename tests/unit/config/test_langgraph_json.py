@@ -171,6 +171,21 @@ def test_a_projects_own_file_as_a_dependency_stands_for_its_folder(read: Read, t
     assert project.folders == (tmp_path, tmp_path / "app", tmp_path / "app" / "src")
 
 
+def test_a_file_that_only_the_working_directory_has_is_found_there(
+    read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a project is served from its root, whose langgraph.json is in a folder."""
+    root = tmp_path / "elsewhere"
+    for place in (root / "agent", tmp_path / "both", root / "both"):
+        place.mkdir(parents=True)
+        (place / "graph.py").touch()
+    monkeypatch.chdir(root)
+    names = ("agent", "both", "none")
+    agents = read(graphs={name: f"./{name}/graph.py:graph" for name in names}).agents
+    found = (root / "agent", tmp_path / "both", tmp_path / "none")
+    assert [agents[name]["target"] for name in names] == [f"{place / 'graph.py'}:graph" for place in found]
+
+
 def test_any_other_file_as_a_dependency_is_left_to_those_who_install_it(read: Read, tmp_path: Path) -> None:
     (tmp_path / "requirements-dev.txt").touch()
     project = read(dependencies=["./requirements-dev.txt"])
