@@ -7,7 +7,12 @@ from langgraph import errors
 from langgraph.checkpoint.serde import _msgpack
 
 from llamon_agent.adapters.langgraph import versions
-from llamon_agent.adapters.langgraph.versions import add_safe_types, is_invalid_resume, warn_of_old_version
+from llamon_agent.adapters.langgraph.versions import (
+    add_safe_types,
+    is_invalid_resume,
+    only_known_types,
+    warn_of_old_version,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +68,4 @@ def test_a_langgraph_without_such_a_list_needs_none(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "langgraph.checkpoint.serde._msgpack", None)
     add_safe_types([ValueError])
     assert ("builtins", "ValueError") not in _msgpack.SAFE_MSGPACK_TYPES
+    assert not only_known_types()
