@@ -334,7 +334,7 @@ class LangGraphAgent:
             return
         translator = self._translator(call, past)
         try:
-            async with aclosing(self._stream(thread, plan)) as chunks:
+            async with aclosing(await self._stream(thread, plan)) as chunks:
                 async for chunk in chunks:
                     for event in translator.translate(chunk):
                         yield event
@@ -381,8 +381,9 @@ class LangGraphAgent:
         translator.before = self._before(past, past.after)
         return ending_of(self._result(call, translator, past), call.answer_id)
 
-    def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
-        return thread.stream(self._use.given(in_form(self._form, plan.given)), with_updates=self._use.gives_fields)
+    async def _stream(self, thread: Thread, plan: RunGraph) -> AsyncGenerator[Any]:
+        given = await thread.takes(self._use.given(in_form(self._form, plan.given)))
+        return thread.stream(given, with_updates=self._use.gives_fields)
 
     def _result(self, call: GraphCall, translator: StreamTranslator, past: Past | None) -> GraphResult:
         """The result of a run, from its stream and from what is saved of its earlier attempts."""

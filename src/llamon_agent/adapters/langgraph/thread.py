@@ -17,6 +17,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.last_value import LastValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
@@ -42,11 +43,17 @@ from llamon_agent.domain.events import Question
 
 Graph = Pregel[Any, Any, Any, Any]
 
+Given = dict[str, Any] | Command[Any] | None
+"""What a graph is run on: fresh input, answers, or None to go on from a breakpoint."""
+
 STREAM_MODES: list[Any] = ["messages", "values", "custom", "tools"]
 """Untyped, as langgraph 1.2 knows "tools" (tool calls that start and end) but leaves it out of its StreamMode."""
 
 _RUNTIME = "__pregel_runtime"
 """Where LangGraph keeps the runtime of a run. Source: langgraph's internal constants, CONFIG_KEY_RUNTIME."""
+
+_NO_TASK = "00000000-0000-0000-0000-000000000000"
+"""The task of what a command writes. Source: langgraph's internal constants, NULL_TASK_ID."""
 
 _NONE: Mapping[str, Any] = {}
 
@@ -108,7 +115,24 @@ class Thread:
             entries=entries_in(snapshot.values),
         )
 
-    def stream(self, given: dict[str, Any] | Command[Any] | None, *, with_updates: bool = False) -> AsyncGenerator[Any]:
+    async def takes(self, given: Given) -> Given:
+        """What the graph is to be run on, so that it takes this.
+
+        LangGraph keeps the update of a command beside the checkpoint, with those of earlier commands, until a step has
+        ended. A node that asks again ends none, and a field of one value takes no two. So the second one replaces the
+        first, as a state that is updated.
+        """
+        checkpointer = self.graph.checkpointer
+        if not isinstance(given, Command) or not given.update or not isinstance(checkpointer, BaseCheckpointSaver):
+            return given
+        saved = await checkpointer.aget_tuple(self.config)
+        waiting = {name for task_id, name, _ in (saved and saved.pending_writes) or () if task_id == _NO_TASK}
+        if any(type(self.graph.channels[name]) is LastValue for name in waiting & given.update.keys()):
+            await self.graph.aupdate_state(self.config, given.update)
+            return None
+        return given
+
+    def stream(self, given: Given, *, with_updates: bool = False) -> AsyncGenerator[Any]:
         """Run the graph: fresh input, answers, or None to go on from a breakpoint.
 
         Shape: (namespace, mode, chunk) of the modes in STREAM_MODES, and of "updates" where these are asked for;

@@ -50,5 +50,8 @@ async def test_data_changes_the_fields_and_a_yes_only_runs_the_node_again() -> N
     agent = fields_agent()
     assert asked(await events_of(agent, turn(data=[{"text": "much too long"}]))).text.startswith("Too long.")
     assert asked(await events_of(agent, turn("yes", answers=True))).text.startswith("Too long.")
+    for text in ("still too long", "and again"):
+        events = await events_of(agent, turn(data=[{"text": text}], answers=True))
+        assert asked(events).text.startswith("Too long.")
     events = await events_of(agent, turn(data=[{"text": "short"}], answers=True))
     assert "SHORT" in (whole(events) or "")
