@@ -13,6 +13,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -68,17 +69,27 @@ def _function(runnable: Any) -> Any:
 
 def _reads(code: Any, parameter: int | str = 0, deepest: int = _DEEPEST) -> Reads | None:
     """What code reads of a parameter. Shape: parameter is its place or its name."""
-    function = inspect.unwrap(getattr(code, "func", code))  # of a partial, then of a decorator
-    is_method = isinstance(function, MethodType)
-    function = function.__func__ if is_method else function
-    tree = _tree(function) if isinstance(function, FunctionType) and deepest else None
-    if tree is None:
+    found = _function_of(code)
+    tree = _tree(found[0]) if found and deepest else None
+    if found is None or tree is None:
         return None
-    names = [each.arg for each in (*tree.args.posonlyargs, *tree.args.args)][is_method:]
+    function, given = found
+    names = [each.arg for each in (*tree.args.posonlyargs, *tree.args.args)][given:]
     if isinstance(parameter, int):
         return _reads_in(tree, names[parameter], function, deepest) if parameter < len(names) else None
     names += [each.arg for each in tree.args.kwonlyargs]
     return _reads_in(tree, parameter, function, deepest) if parameter in names else None
+
+
+def _function_of(code: Any) -> tuple[FunctionType, int] | None:
+    """The function that code runs, without its decorators, and how many of its parameters are given already."""
+    given = 0
+    if isinstance(code, partial):
+        given, code = len(code.args), code.func
+    if isinstance(code, MethodType):
+        given, code = given + 1, code.__func__
+    function = inspect.unwrap(code) if isinstance(code, FunctionType) else None
+    return (function, given) if isinstance(function, FunctionType) else None
 
 
 def _tree(function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:

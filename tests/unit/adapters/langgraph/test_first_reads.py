@@ -80,8 +80,8 @@ def nothing() -> None:
 
 def traced(node: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(node)
-    def wrapper(state: Any) -> Any:
-        return node(state)
+    def wrapper(*given: Any) -> Any:
+        return node(*given)
 
     return wrapper
 
@@ -94,6 +94,22 @@ def traced_node(state: Rag) -> Any:
 class Nodes:
     def read(self, state: Rag) -> Any:
         return {"generation": state["question"]}
+
+    @traced
+    def read_traced(self, state: Rag) -> Any:
+        return {"generation": f"{self} {state['question']}"}
+
+    def __call__(self, state: Rag) -> Any:
+        return {"generation": state["question"]}
+
+
+class Wrapped:
+    """A callable whose `func` is itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "func":
+            return self
+        raise AttributeError(name)
 
     def __call__(self, state: Rag) -> Any:
         return {"generation": state["question"]}
@@ -121,8 +137,12 @@ def reads(*needed: str, optional: tuple[str, ...] = ()) -> Reads:
         (retrieve, reads("question")),
         (may_have, reads("question", optional=("generation",))),
         (functools.partial(may_have, limit=2), reads("question", optional=("generation",))),
+        (functools.partial(helper, 1), reads("question")),
         (traced_node, reads("question")),
+        (traced(Nodes()), None),
         (Nodes().read, reads("question")),
+        (Nodes().read_traced, reads("question")),
+        (Wrapped(), None),
         (RunnableLambda(retrieve), reads("question")),
         (gives_it_on, reads("question")),
         (gives_it_on_forever, None),
