@@ -112,7 +112,7 @@ def _reads_in(tree: ast.AST, state: str, function: FunctionType, deepest: int) -
                 found.append(Reads(needed=frozenset({name})))
             case [ast.Subscript(slice=ast.Constant(), ctx=ast.Store()), *_] | [ast.Attribute(ctx=ast.Store()), *_]:
                 pass  # a write
-            case [ast.Return() | ast.Dict(), *_] | [ast.Compare(left=ast.Constant()), *_]:
+            case [ast.Return(), *_] | [ast.Dict(), ast.Return(), *_] | [ast.Compare(left=ast.Constant()), *_]:
                 pass  # the state goes on as it is; a look whether it has a field
             case [ast.Call(func=ast.Name(id=name), args=given), *_] if use in given:
                 found.append(_reads(function.__globals__.get(name), given.index(use), deepest - 1))

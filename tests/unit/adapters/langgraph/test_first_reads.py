@@ -70,6 +70,10 @@ def gives_it_away(state: Rag) -> Any:
     return str(state)
 
 
+def copies_it_for_other_code(state: Any) -> Any:
+    return str({**state, "question": "x"})
+
+
 def calls_a_method(state: Any) -> Any:
     return dict(state.items())
 
@@ -149,6 +153,7 @@ def reads(*needed: str, optional: tuple[str, ...] = ()) -> Reads:
         (gives_it_to_a_wrong_place, None),
         (gives_it_to_a_wrong_name, None),
         (gives_it_away, None),
+        (copies_it_for_other_code, None),
         (calls_a_method, None),
         (Nodes(), None),
         (lambda state: {"generation": state["question"]}, None),
