@@ -102,5 +102,8 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 GAPS: Mapping[str, Gap] = {
-    "asks-by-error": Gap("A node that raises NodeInterrupt asks again until the state has changed.", frozenset({"remembers", "asks", "restart"})),
+    "asks-by-error": Gap(
+        "A node that raises NodeInterrupt asks again until the state has changed.",
+        frozenset({"remembers", "asks", "restart"}),
+    ),
 }
