@@ -13,12 +13,14 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
-from functools import partial
-from types import FunctionType, MethodType
+from functools import lru_cache, partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import msgspec
 from langgraph.graph import START
+
+_KNOWN_FUNCTIONS = 256
 
 _DEEPEST = 4
 """How many functions deep a state is followed: functions may call themselves."""
@@ -70,7 +72,7 @@ def _function(runnable: Any) -> Any:
 def _reads(code: Any, parameter: int | str = 0, deepest: int = _DEEPEST) -> Reads | None:
     """What code reads of a parameter. Shape: parameter is its place or its name."""
     found = _function_of(code)
-    tree = _tree(found[0]) if found and deepest else None
+    tree = _tree(found[0].__code__) if found and deepest else None
     if found is None or tree is None:
         return None
     function, given = found
@@ -92,9 +94,11 @@ def _function_of(code: Any) -> tuple[FunctionType, int] | None:
     return (function, given) if isinstance(function, FunctionType) else None
 
 
-def _tree(function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+@lru_cache(_KNOWN_FUNCTIONS)
+def _tree(code: CodeType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The source of a function. It is kept by the code, as a factory makes the same functions for each run."""
     try:
-        found = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        found = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
     except (OSError, SyntaxError):  # not from a file, or a lambda in the middle of an expression
         return None
     return found if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) else None
