@@ -33,7 +33,7 @@ class _Write(NamedTuple):
     outcome: asyncio.Future[None]
 
     def end(self, error: Exception | None) -> None:
-        if self.outcome.done():  # it was written by itself, or its caller was cancelled
+        if self.outcome.done():  # its caller was cancelled
             return
         if error is None:
             self.outcome.set_result(None)
@@ -73,20 +73,22 @@ class PostgresGroups:
             await asyncio.sleep(0)  # callers that were just answered can add a write to the next group
 
     async def _write_group(self, group: Sequence[_Write]) -> None:
-        error: Exception | None = None
+        try:
+            error = await self._error_of(group)
+            one_by_one = len(group) > 1 and error is not None and _is_of_one(error)
+            for write in group:
+                write.end(await self._error_of([write]) if one_by_one else error)
+        finally:
+            for write in group:
+                write.outcome.cancel()  # has no effect on one that has ended
+
+    async def _error_of(self, group: Sequence[_Write]) -> Exception | None:
+        """Commit a group; why that failed."""
         try:
             await self._commit(group)
         except Exception as exc:  # noqa: BLE001 -- whatever it is, it is for the callers, and the next group is tried
-            if len(group) > 1 and _is_of_one(exc):
-                for write in group:
-                    await self._write_group([write])
-            error = exc
-        except BaseException:
-            for write in group:
-                write.outcome.cancel()
-            raise
-        for write in group:
-            write.end(error)
+            return exc
+        return None
 
     async def _commit(self, group: Sequence[_Write]) -> None:
         async with self._pool.connection() as connection:
