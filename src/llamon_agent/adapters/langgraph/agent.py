@@ -25,7 +25,7 @@ from llamon_agent.adapters.langgraph.failures import NoMemory, Unfinished, agent
 from llamon_agent.adapters.langgraph.hitl.questions import CallerAnswer, ask
 from llamon_agent.adapters.langgraph.plan import GraphCall, Respond, RunGraph, decide_plan
 from llamon_agent.adapters.langgraph.resume import AlreadyDone, Past, decide_rest, past_of
-from llamon_agent.adapters.langgraph.run_values import RunValues
+from llamon_agent.adapters.langgraph.run_values import NO_VALUES, RunValues
 from llamon_agent.adapters.langgraph.schema import IDS, Placed
 from llamon_agent.adapters.langgraph.state import (
     GraphResult,
@@ -57,7 +57,6 @@ _ASKS = "The agent asks for input; call invoke_with_hitl to answer it."
 
 log = logging.getLogger(__name__)
 
-_NO_VALUES = RunValues()
 
 Plan = RunGraph | Respond | AlreadyDone
 
@@ -76,7 +75,7 @@ class LangGraphAgent:
         prefill_to_lc: PrefillToLc = plain_prefill,
         mapping: StateMapping | None = None,
         window_size: int | None = None,
-        values: RunValues = _NO_VALUES,
+        values: RunValues = NO_VALUES,
         stores: Table | None = None,
     ) -> None:
         self._source = source = graph if isinstance(graph, GraphSource) else GraphSource(graph)

@@ -34,7 +34,7 @@ from llamon_agent.adapters.langgraph.context import check_context, runtime_for
 from llamon_agent.adapters.langgraph.factory import Factory, GraphSource, call_to_look, call_to_run, factory_of
 from llamon_agent.adapters.langgraph.field_schemas import fields_extension, fields_skill
 from llamon_agent.adapters.langgraph.own_server import calls_of_own_server
-from llamon_agent.adapters.langgraph.run_values import RunValues
+from llamon_agent.adapters.langgraph.run_values import NO_VALUES, RunValues
 from llamon_agent.adapters.langgraph.state import StateMapping, StateUse, check_memory, check_state
 from llamon_agent.adapters.langgraph.stores.opening import index_of
 from llamon_agent.adapters.langgraph.stores.owned import Table
@@ -46,8 +46,6 @@ from llamon_agent.domain.message import JSON, TEXT
 from llamon_agent.domain.profile import OUTPUT_MODES, SelfDescription, Skill
 
 log = logging.getLogger(__name__)
-
-_NO_VALUES = RunValues()
 
 _NOT_A_GRAPH = (
     "is no graph; a target is a compiled LangGraph graph, a StateGraph builder, or a function that returns one"
@@ -63,7 +61,7 @@ async def load_graph(
     stack: AsyncExitStack | None = None,
     mapping: StateMapping | None = None,
     window_size: int | None = None,
-    values: RunValues = _NO_VALUES,
+    values: RunValues = NO_VALUES,
     agent: str = "NAME",
 ) -> GraphSource:
     """The graph of a target, ready to run, and checked against the mapping and the window; and how runs get theirs.

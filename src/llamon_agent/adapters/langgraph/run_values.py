@@ -115,6 +115,9 @@ class RunValues(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in sent.items() if isinstance(value, str | int | float)}
 
 
+NO_VALUES = RunValues()
+
+
 def _of_caller(caller: Caller) -> Values:
     """What graphs read of a caller. One that was not authenticated is no user, as on LangGraph's server."""
     user = AuthUser(caller) if caller.is_authenticated else None
