@@ -67,7 +67,7 @@ class TheirDrive:
         self._graph, self._model, self._template = graph, model, template
         self._asked: Any = None
 
-    async def answers(self) -> Outcome:
+    async def sends(self) -> Outcome:
         thread, values = await self._run("Please remember heron1")
         if (asked := await self._questions(thread)) is not None:
             self._asked = thread, asked
@@ -148,17 +148,7 @@ async def _columns(steps: Mapping[str, Step]) -> Outcomes:
     return found
 
 
-def _their_steps(driven: TheirDrive) -> Mapping[str, Step]:
-    return {
-        "answers": driven.answers,
-        "streams": driven.streams,
-        "asks and resumes": driven.asks,
-        "cancels": driven.cancels,
-        "latency": lambda: _latency(driven.call),
-    }
-
-
-def _our_steps(driven: Drive) -> Mapping[str, Step]:
+def _steps(driven: Drive | TheirDrive) -> Mapping[str, Step]:
     return {
         "answers": driven.sends,
         "streams": driven.streams,
@@ -196,7 +186,7 @@ async def _ours(place: Place, model: ModelServer, certificates: Mapping[str, str
         try:
             with site.serving() as edge:
                 [url] = (await served(http, edge.url, [place.graph])).values()
-                return await _columns(_our_steps(Drive(http, url, model, place.template)))
+                return await _columns(_steps(Drive(http, url, model, place.template)))
         except (AssertionError, ValueError) as exc:
             return {"starts": Outcome(FAILS, str(exc)[:200])}
 
@@ -205,7 +195,7 @@ async def _theirs(place: Place, model: ModelServer, certificates: Mapping[str, s
     try:
         with _their_server(place, {**environment(model.url), **certificates}) as process:
             await _ready(process)
-            return await _columns(_their_steps(TheirDrive(place.graph, model, place.template)))
+            return await _columns(_steps(TheirDrive(place.graph, model, place.template)))
     except (AssertionError, TimeoutError) as exc:
         return {"starts": Outcome(FAILS, str(exc))}
 

@@ -107,6 +107,17 @@ class Remembers:
         return {"messages": [AIMessage(f"heard {len(state['messages'])}")]}
 
 
+@asynccontextmanager
+async def held(data: Path | DataConfig) -> AsyncIterator[tuple[RunService, Run, Remembers]]:
+    """A run whose only node is held, in the context c1."""
+    remembers = Remembers()
+    remembers.holds = True
+    async with serving(data, remembers) as service:
+        run = await service.submit_run(request(context="c1"))
+        await remembers.gate.reached()
+        yield service, run, remembers
+
+
 async def ask(service: RunService, text: str = "hi", **names: Any) -> Task:
     return await (await service.submit_run(request(text, **names))).wait_settled(10)
 
@@ -326,11 +337,7 @@ async def test_threads_that_are_back_go_on_where_they_were(folder: Path, threads
 
 
 async def test_threads_that_another_program_holds_for_a_moment_end_no_run(folder: Path, threads: Path) -> None:
-    remembers = Remembers()
-    remembers.holds = True
-    async with serving(folder, remembers) as service:
-        run = await service.submit_run(request(context="c1"))
-        await remembers.gate.reached()
+    async with held(folder) as (service, run, remembers):
         with closing(sqlite3.connect(threads, isolation_level=None)) as other:
             other.execute("begin immediate")
             with logged("another program holds it") as failed:
@@ -349,11 +356,7 @@ async def test_a_cancel_ends_a_run_that_waits_for_its_threads(
     monkeypatch.setattr(access, "_PAUSES_S", (60.0,))
     tries = Tries()
     monkeypatch.setattr(access, "sleep_in_run", tries.sleep)
-    remembers = Remembers()
-    remembers.holds = True
-    async with serving(folder, remembers) as service:
-        run = await service.submit_run(request(context="c1"))
-        await remembers.gate.reached()
+    async with held(folder) as (service, run, remembers):
         with closing(sqlite3.connect(threads, isolation_level=None)) as other:
             other.execute("begin immediate")
             remembers.gate.open()
@@ -532,11 +535,7 @@ async def test_a_run_whose_threads_database_is_away_for_a_while_completes_and_ru
 ) -> None:
     """Several tries fail before the database is back. The wait for a connection is shortened, not their number."""
     monkeypatch.setattr(pool, "CHECKOUT_S", 0.3)
-    remembers = Remembers()
-    remembers.holds = True
-    async with serving(in_postgres(own_store_url), remembers) as service:
-        run = await service.submit_run(request(context="c1"))
-        await remembers.gate.reached()
+    async with held(in_postgres(own_store_url)) as (service, run, remembers):
         tries = Tries()
         monkeypatch.setattr(access, "sleep_in_run", tries.sleep)
         postgres.stop()
@@ -557,11 +556,7 @@ async def test_threads_in_a_database_that_takes_no_writes_for_long_end_their_run
 ) -> None:
     """The run must not end as completed."""
     monkeypatch.setattr(access, "PATIENCE_S", 0)
-    remembers = Remembers()
-    remembers.holds = True
-    async with serving(in_postgres(own_store_url), remembers) as service:
-        run = await service.submit_run(request(context="c1"))
-        await remembers.gate.reached()
+    async with held(in_postgres(own_store_url)) as (_, run, remembers):
         refuse_writes(postgres, own_store_url, on=True)
         with logged("its end is tried again") as tried:
             remembers.gate.open()

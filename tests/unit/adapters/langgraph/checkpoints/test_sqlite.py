@@ -142,15 +142,20 @@ async def test_every_use_of_a_file_goes_through_its_access(tmp_path: Path) -> No
         assert (access.reads, access.writes) == (2, 3)
 
 
+async def refuse(saver: FileSaver, channel: str) -> None:
+    """From now on the file refuses writes to a channel."""
+    await saver.conn.execute(
+        f"create trigger refuses before insert on writes when new.channel = '{channel}' "
+        "begin select raise(abort, 'no'); end"
+    )
+    await saver.conn.commit()
+
+
 async def test_of_a_write_that_failed_in_the_middle_nothing_is_kept_by_the_next(tmp_path: Path) -> None:
     """LangGraph's own checkpointer would commit one of a node's two writes together with what somebody else writes."""
     async with open_checkpoints("sqlite", tmp_path, access_to=Counted) as saver:
         assert isinstance(saver, FileSaver)
-        await saver.conn.execute(
-            "create trigger full before insert on writes when new.channel = 'second' "
-            "begin select raise(abort, 'disk is full'); end"
-        )
-        await saver.conn.commit()
+        await refuse(saver, "second")
         with pytest.raises(BackendError):
             await saver.aput_writes(THREAD, [("first", 1), ("second", 2)], "task")
         await saver.aput(THREAD, empty_checkpoint(), {}, {})
@@ -183,11 +188,7 @@ async def changes_seen(folder: Path) -> int:
 async def test_a_write_that_fails_fails_no_other_of_its_group(tmp_path: Path) -> None:
     async with open_checkpoints("sqlite", tmp_path, access_to=Counted) as saver:
         assert isinstance(saver, FileSaver)
-        await saver.conn.execute(
-            "create trigger refuses before insert on writes when new.channel = 'refused' "
-            "begin select raise(abort, 'no'); end"
-        )
-        await saver.conn.commit()
+        await refuse(saver, "refused")
         channels = ["a", "refused", "b", "lone \ud800"]
         writes = [saver.aput_writes(THREAD, [(channel, 1)], channel[0]) for channel in channels]
         outcomes = await asyncio.gather(*writes, return_exceptions=True)
