@@ -20,8 +20,9 @@ from langgraph.types import interrupt
 
 from llamon_agent.adapters.langgraph.agent import LangGraphAgent
 from llamon_agent.adapters.langgraph.checkpoints.sqlite import CheckpointKind, open_checkpoints
+from llamon_agent.config.sections import HistoryConfig
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, answer_call
-from llamon_agent.inbound.a2a.endpoint import Endpoint, RequestHead
+from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, RequestHead
 from llamon_agent.inbound.a2a.history.converter import prefill_to_lc
 from llamon_agent.runs.ports.run import Runtime, Target
 from llamon_agent.runs.service import RunService
@@ -57,10 +58,11 @@ class Host:
         task: str | None = None,
         history: list[str] | None = None,
         in_params: bool = False,
+        metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Send a message and wait; the task."""
         assert self.endpoint is not None
-        message = {**self.turn(f"user: {text}"), "contextId": context, "taskId": task}
+        message = {**self.turn(f"user: {text}"), "contextId": context, "taskId": task, "metadata": metadata}
         params: dict[str, Any] = {"message": message}
         if history is not None:
             (params if in_params else message)["metadata"] = {"history": [self.turn(spoken) for spoken in history]}
@@ -103,7 +105,8 @@ async def talking(dialect: str, saver: BaseCheckpointSaver[str] | None) -> Async
         asyncio.timeout(30),
         RunService(MemoryTaskStore(), runtimes, clock=HandClock(), new_id=counting_ids()) as runs,
     ):
-        host.endpoint = Endpoint(runs, agent="demo")
+        policy = AgentPolicy(history_readers=HistoryConfig().readers)
+        host.endpoint = Endpoint(runs, agent="demo", policy=policy)
         yield host
 
 
@@ -199,10 +202,54 @@ async def test_two_first_turns_at_once_seed_once_and_lose_no_turn(host: Host) ->
     assert sorted(task["metadata"]["history"]["seeded"] for task in tasks) == [0, 2]
 
 
-async def test_a_trailing_copy_of_the_message_is_not_seeded(host: Host) -> None:
+async def test_a_trailing_copy_of_the_message_is_not_seeded_and_is_counted(host: Host) -> None:
     """Some hosts have written the current message into their history already."""
-    await host.say("q2", context="c1", history=["user: q1", "user: q2"])
+    task = await host.say("q2", context="c1", history=["user: q1", "user: q2"])
     assert host.seen[-1] == ["user: q1", "user: q2"]
+    assert task["metadata"]["history"] == {"seeded": 1, "skipped": 1, "reason": "cold_start"}
+
+
+async def test_a_history_that_is_cut_begins_with_the_user_and_all_of_it_is_counted(host: Host) -> None:
+    task = await host.say("now", context="c1", history=LONG[:-1])
+    assert host.seen[-1] == [*LONG[6:-1], "user: now"]
+    assert task["metadata"]["history"] == {"seeded": 9, "skipped": 6, "reason": "cold_start"}
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "role and content": {"history": [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}]},
+    "UIMessage": {
+        "history": [
+            {"id": "1", "role": "user", "parts": [{"type": "text", "text": "q1"}]},
+            {
+                "id": "2",
+                "role": "assistant",
+                "parts": [{"type": "reasoning", "text": "-"}, {"type": "text", "text": "a1"}],
+            },
+        ]
+    },
+    "the protobuf of 0.3": {
+        "history": [
+            {"role": "ROLE_USER", "content": [{"text": "q1"}]},
+            {"role": "ROLE_AGENT", "content": [{"text": "a1"}]},
+        ]
+    },
+    "Copilot Studio": {
+        "copilotstudio.microsoft.com/a2a/chathistory": [
+            {"HasValue": True, "Value": [{"From": "", "Text": "q1"}, {"From": "cr_bot", "Text": "a1"}]}
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_history_in_a_shape_of_a_host_is_seeded_once(host: Host, shape: str) -> None:
+    task = await host.say("q2", context="c1", metadata=SHAPES[shape])
+    assert host.seen[-1] == [*PAST, "user: q2"]
+    assert task["metadata"]["history"] == {"seeded": 2, "skipped": 0, "reason": "cold_start"}
+    assert "q1" not in json.dumps(task)
+    again = await host.say("q3", context="c1", metadata=SHAPES[shape])
+    assert host.seen[-1] == [*PAST, "user: q2", "agent: answer 1", "user: q3"]
+    assert again["metadata"]["history"] == {"seeded": 0, "skipped": 2, "reason": "thread_not_empty"}
 
 
 async def test_a_graph_without_a_checkpointer_is_seeded_every_time(dialect: str) -> None:

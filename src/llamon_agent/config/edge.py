@@ -29,7 +29,7 @@ from llamon_agent.config.card import (
 )
 from llamon_agent.config.data import DataConfig
 from llamon_agent.config.langgraph_json import agent_key, is_project
-from llamon_agent.config.sections import GrpcConfig, Section, WebhooksConfig
+from llamon_agent.config.sections import GrpcConfig, HistoryConfig, Section, WebhooksConfig
 from llamon_agent.config.values import (
     AgentName,
     CallerHeader,
@@ -114,6 +114,8 @@ class A2aConfig(Section):
     """Which version of A2A's table maps errors to HTTP and gRPC statuses; six of them changed with 1.0.1."""
     signing: SigningConfig | None = None
     """Whether the agent cards are signed, and with which keys. Without it, they are not."""
+    history: HistoryConfig = HistoryConfig()
+    """How the history that a host sends along is read."""
     push: WebhooksConfig = WebhooksConfig()
     """Push notifications: webhooks that are notified of tasks."""
     grpc: GrpcConfig = GrpcConfig()

@@ -1,4 +1,4 @@
-"""What all sections of the configuration share, and the small ones: `a2a.push` and `a2a.grpc`."""
+"""What all sections of the configuration share, and the small ones: `a2a.history`, `a2a.push` and `a2a.grpc`."""
 
 import re
 from ipaddress import ip_network
@@ -16,6 +16,18 @@ class Section(BaseModel):
     """A section: frozen, no unknown keys, docstrings become the schema's descriptions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
+
+
+class HistoryConfig(Section):
+    """How the history that a host sends along is read."""
+
+    readers: tuple[Literal["role-content", "ui-message", "copilot-studio"], ...] = (
+        "role-content",
+        "ui-message",
+        "copilot-studio",
+    )
+    """The shapes that are read besides A2A's messages: {role, content}; the UIMessage of AI SDK and VoltAgent; and the
+    chat history that Copilot Studio sends under a key of its own. An empty list reads A2A's messages only."""
 
 
 _NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")

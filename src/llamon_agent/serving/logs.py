@@ -9,6 +9,8 @@ parameters, headers). And whatever looks like a bearer token is masked in the fi
 import logging
 import re
 import sys
+import time
+from collections.abc import Callable
 from typing import Literal, TextIO
 
 import structlog
@@ -20,6 +22,9 @@ KEYS = ("task_id", "context_id", "agent")
 _OUR_LOGGER = "llamon_agent"
 _NOISY = "psycopg.pool"
 """It warns of each attempt to reach a server that is down, every second or two; our own store logs it once a minute."""
+_FILLED_BY_CALLERS = ("llamon_agent.inbound.a2a.history.reading",)
+"""Each call can add a line here, so these are limited."""
+_LINES_A_MINUTE = 20
 _BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")
 
 
@@ -45,6 +50,32 @@ def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO
     logging.basicConfig(handlers=[handler], level=max(ours, logging.INFO), force=True)
     logging.getLogger(_OUR_LOGGER).setLevel(ours)
     logging.getLogger(_NOISY).setLevel(logging.ERROR)
+    for name in _FILLED_BY_CALLERS:
+        logging.getLogger(name).filters = [LineLimit(_LINES_A_MINUTE)]
+
+
+class LineLimit(logging.Filter):
+    """Lets so many lines of a logger through in a minute. The first line after that says how many were left out.
+
+    Units: now gives seconds.
+    """
+
+    def __init__(self, lines_a_minute: int, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._limit = lines_a_minute
+        self._now = now
+        self._began = now()
+        self._lines = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        left_out = 0
+        if self._now() - self._began >= 60:
+            left_out, self._lines = max(0, self._lines - self._limit), 0
+            self._began = self._now()
+        self._lines += 1
+        if left_out:
+            record.msg, record.args = f"{record.getMessage()} ({left_out} more lines like this were left out)", None
+        return self._lines <= self._limit
 
 
 def _writer(style: Literal["console", "json"], stream: TextIO) -> list[Processor]:

@@ -210,6 +210,7 @@ def _policy(a2a: A2aConfig, spec: AgentSpec, cards: Cards) -> AgentPolicy:
         extended_card=extended_card if profile.extended_fields else None,
         tenants=frozenset(a2a.tenants),
         by_message_id=a2a.idempotency == "message-id",
+        history_readers=a2a.history.readers,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from llamon_agent.serving.logs import KEYS, set_up_logging
+from llamon_agent.serving.logs import KEYS, LineLimit, set_up_logging
 
 ours = logging.getLogger("llamon_agent.somewhere")
 theirs = logging.getLogger("some_library")
@@ -23,7 +23,9 @@ def _unlogged() -> Iterator[None]:
     root, package = logging.getLogger(), logging.getLogger("llamon_agent")
     pool = logging.getLogger("psycopg.pool")
     handlers, levels = root.handlers[:], (root.level, package.level, pool.level)
+    reading = logging.getLogger("llamon_agent.inbound.a2a.history.reading")
     yield
+    reading.filters.clear()
     root.handlers[:] = handlers
     root.setLevel(levels[0])
     package.setLevel(levels[1])
@@ -137,3 +139,25 @@ def test_a_pool_that_tries_to_reach_its_server_does_not_fill_the_log() -> None:
     logging.getLogger("psycopg.pool").error("a worker has died")
     (line,) = written()
     assert json.loads(line)["event"] == "a worker has died"
+
+
+def test_what_each_call_can_log_is_limited_and_what_is_left_out_is_counted() -> None:
+    now = 0.0
+    limited = logging.getLogger("llamon_agent.inbound.a2a.history.reading")
+    written = lines()
+    limited.filters = [LineLimit(2, lambda: now)]
+    for number in range(5):
+        limited.warning("line %d", number)
+    now = 61.0
+    limited.warning("line %d", 5)
+    now = 130.0
+    limited.warning("line %d", 6)
+    said = [json.loads(line)["event"] for line in written()]
+    assert said == ["line 0", "line 1", "line 5 (3 more lines like this were left out)", "line 6"]
+
+
+def test_the_reading_of_histories_is_limited_where_an_edge_logs() -> None:
+    written = lines()
+    for number in range(100):
+        logging.getLogger("llamon_agent.inbound.a2a.history.reading").warning("line %d", number)
+    assert len(written()) == 20

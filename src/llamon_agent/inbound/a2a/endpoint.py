@@ -138,7 +138,7 @@ class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: extensions are the URIs that the agent supports, and whether each is required; extended_card is None where
            there is none; tenants are those whose tasks it keeps apart, `*` any; by_message_id says that
-           messages with one id are one message.
+           messages with one id are one message; history_readers are the shapes of histories that are read.
     """
 
     artifacts: Artifacts = Artifacts.AUTO
@@ -148,6 +148,7 @@ class AgentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     extended_card: ExtendedCards | None = None
     tenants: frozenset[str] = frozenset()
     by_message_id: bool = False
+    history_readers: tuple[str, ...] = ()
 
 
 class FaultBoundary:
@@ -256,6 +257,7 @@ class Endpoint:
             caller=caller,
             agent=self.agent,
             modes=self._policy.modes,
+            readers=self._policy.history_readers,
             key=key,
             by_message_id=self._policy.by_message_id,
         )

@@ -7,6 +7,7 @@ Source: draft-ietf-httpapi-idempotency-key-header (Idempotency-Key).
 """
 
 import re
+from collections.abc import Collection
 from hashlib import sha256
 
 import msgspec
@@ -15,12 +16,10 @@ from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
+from llamon_agent.inbound.a2a.history.shapes import take_history
 from llamon_agent.inbound.a2a.media_types import Modes, check_files, check_output, objection
 from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.wire.operations import SendMessage
-
-HISTORY = "history"
-"""The metadata key under which a host sends the turns before this message."""
 
 _MAX_KEY_CHARS = 255
 
@@ -35,10 +34,11 @@ def run_request(
     caller: Caller,
     agent: str,
     modes: Modes = Modes(),
+    readers: Collection[str] = (),
     key: str | None = None,
     by_message_id: bool = False,
 ) -> RunRequest:
-    """What the run service is asked for. Shape: for key and by_message_id see `key_of`.
+    """What the run service is asked for. Shape: for key and by_message_id see `key_of`; readers are those of histories.
 
     Shape:  the message is kept without the history in its metadata, so that no task repeats it to the host; the run's
             metadata is what the host sent in both places, with our `source` and `blocking` on top.
@@ -49,11 +49,11 @@ def run_request(
     check_output(call.accepted_output_modes, modes)
     check_files(message.parts, modes)
     metadata = _merge_metadata(message.metadata, call.metadata)
-    reading = prefill(metadata.pop(HISTORY, None), current_id=message.message_id)
+    reading = prefill(take_history(metadata, readers), current=message, readers=readers)
     return RunRequest(
         caller=caller,
         agent=agent,
-        message=_without_history(message),
+        message=_without_history(message, readers),
         prompt="\n".join(texts(message.parts)),
         task_id=message.task_id,
         context_id=message.context_id,
@@ -70,11 +70,10 @@ def _merge_metadata(message_metadata: Metadata | None, params_metadata: Metadata
     return {**(params_metadata or {}), **(message_metadata or {})}
 
 
-def _without_history(message: Message) -> Message:
-    if not message.metadata or HISTORY not in message.metadata:
-        return message
-    rest = {key: value for key, value in message.metadata.items() if key != HISTORY}
-    return msgspec.structs.replace(message, metadata=rest or None)
+def _without_history(message: Message, readers: Collection[str]) -> Message:
+    rest = dict(message.metadata or {})
+    take_history(rest, readers)
+    return message if rest == message.metadata else msgspec.structs.replace(message, metadata=rest or None)
 
 
 def _check(message: Message) -> None:

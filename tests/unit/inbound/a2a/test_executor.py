@@ -90,7 +90,7 @@ def test_the_current_message_at_the_end_of_the_history_is_dropped() -> None:
     current = {"role": "user", "parts": [{"text": "Hello"}], "messageId": "m-1"}
     run = request(message(metadata={"history": [*HISTORY, current]}))
     assert [turn.message_id for turn in run.prefill] == ["", "h-2"]
-    assert run.history_received == 2
+    assert run.history_received == 3
 
 
 @pytest.mark.parametrize("history", [None, "x", 7, {}, [None]])

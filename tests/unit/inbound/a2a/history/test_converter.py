@@ -9,10 +9,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 from llamon_agent.domain.message import Message, Role, Text
 from llamon_agent.inbound.a2a.history.converter import (
     _MAX_PREFILL_TURNS,
+    cap,
     convert_a2a_history_to_lc,
     prefill,
     prefill_to_lc,
 )
+from llamon_agent.inbound.a2a.history.reading import read_history
 
 BROKEN_PROMISE = "호스트 약속(10) 초과, 최근 10턴만 시드"
 
@@ -20,6 +22,10 @@ BROKEN_PROMISE = "호스트 약속(10) 초과, 최근 10턴만 시드"
 def history(count: int) -> list[dict[str, Any]]:
     roles = ("user", "agent")
     return [{"role": roles[n % 2], "parts": [{"text": f"turn {n}"}], "messageId": f"m{n}"} for n in range(count)]
+
+
+def said(text: str) -> Message:
+    return Message(message_id="now", role=Role.USER, parts=(Text.of(text),))
 
 
 def test_user_and_agent_become_human_and_ai_messages() -> None:
@@ -45,17 +51,28 @@ def test_of_more_than_ten_entries_the_newest_ten_are_seeded(count: int, caplog: 
 
 def test_the_promise_is_judged_by_what_came_and_the_seed_by_what_can_be_used(caplog: pytest.LogCaptureFixture) -> None:
     raw = [*history(11), {"role": "system", "parts": [{"text": "obey"}]}]
-    reading = prefill(raw, current_id=None)
+    reading = cap(read_history(raw))
     assert [turn.message_id for turn in reading.turns] == [f"m{n}" for n in range(1, 11)]
-    assert (reading.received, reading.skipped) == (12, 1)
+    assert reading.received == 12
     assert BROKEN_PROMISE in caplog.text
 
 
 def test_the_current_message_is_dropped_before_it_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    assert len(prefill(history(11), current_id="m10").turns) == 10
+    reading = prefill(history(11), current=said("turn 10"))
+    assert (len(reading.turns), reading.received) == (10, 11)
     assert "10개" in caplog.text
     assert BROKEN_PROMISE not in caplog.text
+
+
+@pytest.mark.parametrize(("count", "first"), [(9, 0), (10, 0), (11, 2), (12, 2), (13, 4)])
+def test_a_history_that_is_cut_begins_with_the_user(count: int, first: int) -> None:
+    turns = prefill(history(count), current=said("now")).turns
+    assert [turn.message_id for turn in turns] == [f"m{n}" for n in range(first, count)]
+
+
+def test_a_history_that_the_host_begins_with_the_agent_stays_as_it_is() -> None:
+    assert len(prefill(history(10)[1:], current=said("now")).turns) == 9
 
 
 @pytest.mark.parametrize("raw", [None, []])

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.domain.message import Message, Role, Text
-from llamon_agent.inbound.a2a.history.converter import Reading, drop_current, read_history
+from llamon_agent.inbound.a2a.history.reading import Reading, drop_current, read_history
 
 
 def entry(role: object = "user", *parts: object, **more: object) -> dict[str, Any]:
@@ -13,7 +13,6 @@ def entry(role: object = "user", *parts: object, **more: object) -> dict[str, An
 
 def turns(raw: object) -> list[tuple[str, str, str]]:
     reading = read_history(raw)
-    assert reading.received == reading.skipped + len(reading.turns)
     return [
         (turn.message_id, turn.role.value, part.text)
         for turn in reading.turns
@@ -77,6 +76,8 @@ def test_file_and_data_parts_are_passed_over_silently(part: dict[str, Any], capl
         {"role": "user", "parts": {}},
         {"role": "user", "parts": []},
         {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hi"},
+        {"role": "user", "content": [{"kind": "video"}]},
         entry("user", {"text": ""}),
         entry("user", {"text": " \n"}),
         entry("user", {"text": None}),
@@ -90,10 +91,9 @@ def test_file_and_data_parts_are_passed_over_silently(part: dict[str, Any], capl
 def test_an_entry_that_is_no_turn_is_skipped_with_a_warning(bad: object, caplog: pytest.LogCaptureFixture) -> None:
     reading = read_history([entry("user", messageId="1"), bad, entry("agent", messageId="3")])
     assert [turn.message_id for turn in reading.turns] == ["1", "3"]
-    assert (reading.received, reading.skipped) == (3, 1)
-    assert caplog.records
-    assert all(record.levelno == logging.WARNING for record in caplog.records)
-    assert "metadata.history[1]" in caplog.text
+    assert reading.received == 3
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "metadata.history: [1] " in caplog.text
 
 
 def test_a_bad_part_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
@@ -107,7 +107,7 @@ def test_an_id_that_is_no_string_is_none() -> None:
 
 @pytest.mark.parametrize("raw", ["[]", 7, True, {}, (1, 2), object(), b"[]"])
 def test_what_is_no_list_is_no_history_and_says_so(raw: object, caplog: pytest.LogCaptureFixture) -> None:
-    assert read_history(raw) == Reading()
+    assert read_history(raw) == Reading(received=1)
     assert len(caplog.records) == 1
 
 
@@ -119,10 +119,10 @@ def test_an_absent_history_says_nothing(caplog: pytest.LogCaptureFixture) -> Non
 def test_a_host_can_neither_fill_the_log_nor_hold_up_the_edge(caplog: pytest.LogCaptureFixture) -> None:
     reading = read_history([entry("user")] * 4000 + [entry("system")] * 999 + [entry("agent", messageId="last")])
     assert [turn.message_id for turn in reading.turns] == ["last"]
-    assert (reading.received, reading.skipped) == (5000, 4999)
-    assert len(caplog.records) == 11
-    assert "metadata.history[4000]" in caplog.text
-    assert "989 more" in caplog.text
+    assert reading.received == 5000
+    assert len(caplog.records) == 1
+    assert "[4000] is skipped, its role" in caplog.text
+    assert "and 996 more" in caplog.text
 
 
 class Hostile(dict[str, Any]):
@@ -140,20 +140,53 @@ def test_foreign_objects_and_cycles_are_skipped() -> None:
     cyclic.append(cyclic)
     cyclic.append({"role": "user", "parts": cyclic})
     cyclic.append(Hostile(role="user"))
-    assert read_history(cyclic).skipped == 3
+    assert read_history(cyclic) == Reading(received=3)
 
 
-def reading(*ids: str) -> Reading:
-    made = tuple(Message(message_id=id_, role=Role.USER, parts=(Text.of("x"),)) for id_ in ids)
-    return Reading(turns=made, received=len(ids) + 1, skipped=1)
+@pytest.mark.parametrize("role", ["ROLE_USER", "user"])
+def test_the_protobuf_of_0_3_calls_the_parts_content(role: str) -> None:
+    assert turns([{"role": role, "content": [{"text": "a"}, {"data": {"data": {}}}, {"text": "b"}]}]) == [
+        ("", "user", "ab")
+    ]
 
 
-def test_only_a_trailing_copy_of_the_current_message_is_dropped() -> None:
-    assert drop_current(reading("m", "a", "m"), "m") == Reading(turns=reading("m", "a").turns, received=3, skipped=1)
-    assert drop_current(reading("m", "a"), "m") == reading("m", "a")
+def said(role: Role, text: str, message_id: str = "") -> Message:
+    return Message(message_id=message_id, role=role, parts=(Text.of(text),))
 
 
-def test_a_turn_without_an_id_is_never_the_current_message() -> None:
-    assert drop_current(reading("a", ""), "") == reading("a", "")
-    assert drop_current(reading("a", ""), None) == reading("a", "")
-    assert drop_current(reading(), "m") == reading()
+def reading(*turns: Message) -> Reading:
+    return Reading(turns=turns, received=len(turns) + 1)
+
+
+CURRENT = said(Role.USER, "and now?", "m1")
+BEFORE = (said(Role.USER, "hello"), said(Role.AGENT, "hello, too"))
+
+
+@pytest.mark.parametrize("message_id", ["m1", "m7", ""])
+@pytest.mark.parametrize("text", ["and now?", "and now?\r\n"])
+def test_a_trailing_copy_of_the_message_is_the_message_whatever_its_id(message_id: str, text: str) -> None:
+    copied = reading(*BEFORE, said(Role.USER, text, message_id))
+    assert drop_current(copied, CURRENT) == Reading(turns=BEFORE, received=4, has_current=True)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        said(Role.AGENT, "and now?", "m1"),
+        said(Role.USER, "and then?", "m1"),
+        said(Role.USER, "and now? and then?"),
+    ],
+)
+def test_another_turn_is_no_copy_of_the_message_even_with_its_id(last: Message) -> None:
+    assert drop_current(reading(*BEFORE, last), CURRENT) == reading(*BEFORE, last)
+
+
+def test_only_the_last_turn_is_dropped_as_a_copy() -> None:
+    twice = reading(CURRENT, *BEFORE)
+    assert drop_current(twice, CURRENT) == twice
+    assert drop_current(reading(), CURRENT) == reading()
+
+
+def test_a_message_of_parts_is_compared_as_the_history_joins_it() -> None:
+    parts = Message(message_id="m", role=Role.USER, parts=(Text.of("and"), Text.of(" now?")))
+    assert drop_current(reading(CURRENT), parts).turns == ()
