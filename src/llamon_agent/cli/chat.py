@@ -12,11 +12,12 @@ from llamon_agent.cli.conversation import connect_to, follow, show
 from llamon_agent.cli.exits import Exit
 from llamon_agent.cli.failure_text import failure_text
 from llamon_agent.cli.options import Token
-from llamon_agent.cli.questions import Asked, Choice, answer_parts, pick
+from llamon_agent.cli.questions import answer_parts, pick
 from llamon_agent.cli.report import Outcome, new_view, outcome_of
 from llamon_agent.cli.screen import Screen, complain
 from llamon_agent.client.errors import RemoteError
 from llamon_agent.client.rpc import Connection, Reply, new_message
+from llamon_agent.domain.events import Choice, Question
 from llamon_agent.domain.message import Part, Text
 
 _PROMPT = "you> "
@@ -156,7 +157,7 @@ class Chat:
             self._view = new_view()
 
 
-def _offer(asked: Asked) -> str:
+def _offer(asked: Question) -> str:
     """The known answers, as a prompt shows them."""
     offered = ", ".join(f"{number} {choice.label}" for number, choice in enumerate(asked.choices, start=1))
     return f" [{offered}]" if offered else ""

@@ -7,10 +7,11 @@ import msgspec
 
 from llamon_agent.cli.conversation import TerminalText, show, status_words
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.questions import Asked, read_questions
 from llamon_agent.cli.screen import Screen, complain
+from llamon_agent.client.answers import questions_of
 from llamon_agent.client.rpc import Reply
 from llamon_agent.client.task_view import TaskView
+from llamon_agent.domain.events import Question
 from llamon_agent.domain.task import TaskState, TaskStatus
 
 _BAD_ENDS = {
@@ -28,7 +29,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     exit: Exit
     question: str = ""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Question, ...] = ()
     error: str = ""
 
 
@@ -46,7 +47,7 @@ def outcome_of(view: TaskView) -> Outcome:
             return Outcome(exit=Exit.OK)
         case TaskStatus(state=TaskState.INPUT_REQUIRED | TaskState.AUTH_REQUIRED) as status:
             question = status_words(status) or "The agent waits for an answer."
-            return Outcome(exit=Exit.ASKS, question=question, asked=read_questions(status.message))
+            return Outcome(exit=Exit.ASKS, question=question, asked=questions_of(status.message))
         case TaskStatus(state=TaskState.FAILED | TaskState.REJECTED | TaskState.CANCELED as state) as status:
             why = status_words(status)
             return Outcome(exit=Exit.ENDED_BADLY, error=f"{_BAD_ENDS[state]}: {why}" if why else f"{_BAD_ENDS[state]}.")
@@ -107,5 +108,5 @@ def _choices(outcome: Outcome) -> Iterator[str]:
             yield "choices: " + ", ".join(choice.label for choice in asked.choices)
 
 
-def _names_all(question: str, asked: Asked) -> bool:
+def _names_all(question: str, asked: Question) -> bool:
     return all(re.search(rf"(?<!\w){re.escape(choice.label)}(?!\w)", question) for choice in asked.choices)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from llamon_agent.domain.events import Delta, Progress, Question, SeedOutcome
+from llamon_agent.domain.events import QUESTIONS, Delta, Progress, Question, SeedOutcome
 from llamon_agent.domain.message import Data, Message, Part, Text, texts
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, TaskState
 
@@ -61,11 +61,13 @@ UNNAMED = "question"
 
 
 def questions_of(message: Message | None) -> tuple[Question, ...]:
-    """What a paused task asks: its questions where they come as data, else the message itself as one question."""
+    """What a paused task asks: its questions where they come in metadata or as data, else the message itself as one
+    question.
+    """
     parts = message.parts if message else ()
     data = [part.data for part in parts if isinstance(part, Data)]
-    for value in data:
-        if isinstance(value, dict) and (asked := _questions(value.get("questions"))):
+    for value in (message.metadata if message else None, *data):
+        if isinstance(value, dict) and (asked := _questions(value.get(QUESTIONS))):
             return asked
     words = "\n".join(texts(parts))
     value = words if not data else (data[0] if not words else {"question": words, "data": data})

@@ -66,16 +66,45 @@ class ArtifactMade(_RunEvent, frozen=True, tag="artifact"):
     last: bool = True
 
 
+class Choice(msgspec.Struct, frozen=True):
+    """An answer that can be picked. Shape: label is for people, value is the answer as data, JSON."""
+
+    label: str
+    value: Any
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing the agent waits for.
 
     Shape: id names the pending interrupt; value is what the agent asked, JSON; schema is a JSON Schema of a right
-           answer, None where anything goes.
+           answer, None where anything goes; choices are the right answers where they are known and few.
     """
 
     id: str
     value: Any
     schema: Metadata | None = None
+    choices: tuple[Choice, ...] = ()
+
+
+QUESTIONS = "questions"
+"""The key of a message's metadata, and of a data part, under which it has its questions."""
+
+
+def listed_choices(value: Any) -> tuple[Choice, ...]:
+    """The choices that a question lists as `options` or `choices`.
+
+    Shape: an option is a scalar, or an object with `value` (what the agent gets) and maybe `label` (what people see).
+    """
+    for key in ("options", "choices"):
+        if isinstance(value, dict) and isinstance(options := value.get(key), list) and options:
+            return tuple(_choice(option) for option in options)
+    return ()
+
+
+def _choice(option: Any) -> Choice:
+    if isinstance(option, dict):
+        return Choice(str(option.get("label", option.get("value", ""))), option.get("value", option))
+    return Choice(str(option), option)
 
 
 class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
@@ -89,7 +118,8 @@ class Interrupt(_RunEvent, frozen=True, tag="interrupt"):
     def of(cls, asked: Any, question_id: str, *, auth: bool = False) -> "Interrupt":
         """One question in an agent's own words: a text as it is, any other JSON value as it is written."""
         text = asked if isinstance(asked, str) else msgspec.json.encode(asked).decode()
-        return cls(text=text, questions=(Question(id=question_id, value=asked),), auth=auth)
+        question = Question(id=question_id, value=asked, choices=listed_choices(asked))
+        return cls(text=text, questions=(question,), auth=auth)
 
 
 class Complete(_RunEvent, frozen=True, tag="complete"):

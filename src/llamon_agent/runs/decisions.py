@@ -14,6 +14,7 @@ from llamon_agent.domain.errors import (
     TaskNotCancelable,
 )
 from llamon_agent.domain.events import (
+    QUESTIONS,
     Cancelled,
     Complete,
     Error,
@@ -101,10 +102,12 @@ def _asked(task: Task) -> set[str]:
 
 
 def _questions(task: Task) -> list[Metadata]:
-    """The questions of a paused task, as they were sent."""
+    """The questions of a paused task, as they were sent; a task of an earlier version has them only as data."""
     message = task.status.message
-    sent = [part.data for part in message.parts if isinstance(part, Data)] if message is not None else []
-    return [question for data in sent for question in data["questions"]]
+    if message is None:
+        return []
+    held = [message.metadata, *(part.data for part in message.parts if isinstance(part, Data))]
+    return next((each[QUESTIONS] for each in held if each and QUESTIONS in each), [])
 
 
 def decide_cancel(task: Task, *, again_ok: bool) -> bool:
@@ -225,16 +228,31 @@ def direct_message(task: Task, reply: Reply, message_id: str) -> Message:
 
 
 def agent_message(task: Task, text: str, new_id: Callable[[], str], questions: Sequence[Question] = ()) -> Message:
-    """A message of the agent about the task: text, and the questions as a data part that programs can answer by id."""
+    """A message of the agent about the task: text, and its questions in the metadata, for programs.
+
+    Questions that the text does not say in full are a data part, too. One that it does say is not, since many hosts
+    show a data part to people.
+    """
     parts: tuple[Text | Data, ...] = (Text.of(sound(text)),)
-    if questions:
-        parts = (*parts, Data(data={"questions": [question_out(question) for question in questions]}))
-    return Message(message_id=new_id(), role=Role.AGENT, parts=parts, context_id=task.context_id, task_id=task.id)
+    asked: Metadata | None = {QUESTIONS: [question_out(each) for each in questions]} if questions else None
+    if asked and not _is_text(questions):
+        parts = (*parts, Data(data=asked))
+    return Message(
+        message_id=new_id(),
+        role=Role.AGENT,
+        parts=parts,
+        context_id=task.context_id,
+        task_id=task.id,
+        metadata=asked,
+    )
 
 
 def question_out(question: Question) -> Metadata:
-    """A question as the task carries it."""
-    out: Metadata = {"id": question.id, "value": question.value}
-    if question.schema is not None:
-        out["schema"] = question.schema
-    return out
+    """A question as the task carries it: JSON, and equal to itself after it was kept."""
+    out: Metadata = msgspec.to_builtins(question)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in out.items()}
+
+
+def _is_text(questions: Sequence[Question]) -> bool:
+    """Whether a text says all: one question, which is text, and which any text answers."""
+    return len(questions) == 1 and isinstance(questions[0].value, str) and questions[0].schema is None

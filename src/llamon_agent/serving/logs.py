@@ -35,6 +35,8 @@ def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO
     """
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
+    for name in _FILLED_BY_CALLERS:
+        handler.addFilter(LineLimit(name, _LINES_A_MINUTE))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[
@@ -50,8 +52,6 @@ def set_up_logging(level: str, style: Literal["console", "json"], stream: TextIO
     logging.basicConfig(handlers=[handler], level=max(ours, logging.INFO), force=True)
     logging.getLogger(_OUR_LOGGER).setLevel(ours)
     logging.getLogger(_NOISY).setLevel(logging.ERROR)
-    for name in _FILLED_BY_CALLERS:
-        logging.getLogger(name).filters = [LineLimit(_LINES_A_MINUTE)]
 
 
 class LineLimit(logging.Filter):
@@ -60,14 +60,17 @@ class LineLimit(logging.Filter):
     Units: now gives seconds.
     """
 
-    def __init__(self, lines_a_minute: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, logger: str, lines_a_minute: int, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
+        self._logger = logger
         self._limit = lines_a_minute
         self._now = now
         self._began = now()
         self._lines = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.name != self._logger:
+            return True
         left_out = 0
         if self._now() - self._began >= 60:
             left_out, self._lines = max(0, self._lines - self._limit), 0

@@ -46,7 +46,11 @@ def typing(*lines: str) -> Callable[[Screen, str], str | None]:
 
 
 def asks(*questions: Json) -> Json:
-    return task("INPUT_REQUIRED", said=message("Delete it?", {"data": {"questions": list(questions)}}))
+    return task("INPUT_REQUIRED", said={**message("Delete it?"), "metadata": {"questions": list(questions)}})
+
+
+def choices(**values: object) -> list[Json]:
+    return [{"label": label.replace("_", " "), "value": value} for label, value in values.items()]
 
 
 def test_every_turn_is_in_the_context_that_the_agent_gave(
@@ -82,7 +86,8 @@ def test_an_agent_that_does_not_stream_is_talked_with_all_the_same(
 def test_a_question_offers_what_is_known_and_the_answer_goes_to_its_task(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, capsys: Capture, typed: str
 ) -> None:
-    question = {"id": "q1", "value": {"type": "tool_approval", "name": "delete_file"}}
+    question: Json = {"id": "q1", "value": {"type": "tool_approval", "name": "delete_file"}}
+    question["choices"] = choices(approve="approve", reject="reject")
     agent.says(stream(asks(question)), stream(task("COMPLETED", "Deleted.")))
     assert chat(agent, monkeypatch, "delete it", typed) == Exit.OK
     assert agent.calls[1].message["taskId"] == "t1"
@@ -91,8 +96,8 @@ def test_a_question_offers_what_is_known_and_the_answer_goes_to_its_task(
 
 
 def test_several_questions_are_answered_by_id(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = {"id": "q1", "value": "Sure?", "schema": {"type": "boolean"}}
-    second = {"id": "q2", "value": {"question": "Which?", "options": [{"label": "Old one", "value": 7}, "new"]}}
+    first = {"id": "q1", "value": "Sure?", "choices": choices(yes=True, no=False)}
+    second = {"id": "q2", "value": {"question": "Which?"}, "choices": choices(Old_one=7, new="new")}
     agent.says(stream(asks(first, second)), stream(task("COMPLETED")))
     chat(agent, monkeypatch, "delete it", "yes", "old one")
     assert agent.calls[1].message["parts"] == [{"data": {"answers": {"q1": True, "q2": 7}}}]

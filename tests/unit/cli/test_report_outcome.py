@@ -3,8 +3,9 @@ import pytest
 from tests.unit.cli.conftest import Json, message, task
 
 from llamon_agent.cli.exits import Exit
-from llamon_agent.cli.questions import Asked
 from llamon_agent.cli.report import Outcome, new_view, outcome_of
+from llamon_agent.client.answers import UNNAMED
+from llamon_agent.domain.events import Question
 from llamon_agent.wire.v10.codec import Client10
 
 
@@ -44,4 +45,4 @@ def test_a_bad_end_without_a_reason_still_says_so() -> None:
 def test_a_pause_without_words_still_asks() -> None:
     outcome = after(task("INPUT_REQUIRED"))
     assert outcome.question == "The agent waits for an answer."
-    assert outcome.asked == (Asked("", ()),)
+    assert outcome.asked == (Question(id=UNNAMED, value=""),)

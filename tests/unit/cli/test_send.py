@@ -222,9 +222,12 @@ def test_a_bad_end_is_told_and_is_exit_code_1(agent: Agent, capsys: Capture, sta
     assert f"llamon: {sentence}\n" in capsys.readouterr().err
 
 
+CHOICES = [{"label": word, "value": word} for word in ("keep", "drop")]
+KEEP_OR_DROP = {"data": {"questions": [{"id": "q1", "value": {"options": ["keep", "drop"]}, "choices": CHOICES}]}}
+
+
 def test_a_question_is_printed_with_how_to_answer_it(agent: Agent, capsys: Capture) -> None:
-    asked = {"data": {"questions": [{"id": "q1", "value": {"options": ["keep", "drop"]}}]}}
-    agent.says(result(task("INPUT_REQUIRED", said=message("Delete it?", asked))))
+    agent.says(result(task("INPUT_REQUIRED", said=message("Delete it?", KEEP_OR_DROP))))
     assert main(["send", agent.origin, "delete it"]) == Exit.ASKS
     printed = capsys.readouterr()
     assert printed.out == "Delete it?\n"
@@ -232,8 +235,7 @@ def test_a_question_is_printed_with_how_to_answer_it(agent: Agent, capsys: Captu
 
 
 def test_choices_that_the_question_names_are_not_told_twice(agent: Agent, capsys: Capture) -> None:
-    asked = {"data": {"questions": [{"id": "q1", "value": {"options": ["keep", "drop"]}}]}}
-    agent.says(result(task("INPUT_REQUIRED", said=message("Delete it?\nAnswer one of: keep, drop.", asked))))
+    agent.says(result(task("INPUT_REQUIRED", said=message("Delete it?\nAnswer one of: keep, drop.", KEEP_OR_DROP))))
     assert main(["send", agent.origin, "delete it"]) == Exit.ASKS
     assert capsys.readouterr().err == f"answer with: llamon send {agent.origin} ANSWER --task t1\n"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llamon_agent.client.answers import UNNAMED, Answer, answer_parts, questions_of
-from llamon_agent.domain.events import Question
+from llamon_agent.domain.events import Choice, Question
 from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text
 from llamon_agent.domain.task import Artifact, TaskState
 
@@ -77,6 +77,13 @@ def test_questions_that_are_told_as_data_keep_their_ids_values_and_schemas() -> 
         Question(id="q1", value=value),
         Question(id="q2", value=1, schema={"type": "integer"}),
     )
+
+
+def test_questions_in_the_metadata_are_read_first_with_their_choices() -> None:
+    listed = [{"id": "q1", "value": "Which?", "choices": [{"label": "Red", "value": "r"}]}]
+    parts = (Text.of("Not that. Which?"), Data(data={"questions": [{"id": "other", "value": 1}]}))
+    message = Message(message_id="m", role=Role.AGENT, parts=parts, metadata={"questions": listed})
+    assert questions_of(message) == (Question(id="q1", value="Which?", choices=(Choice("Red", "r"),)),)
 
 
 def test_any_other_question_is_one_without_a_name() -> None:

@@ -16,6 +16,7 @@ from llamon_agent.domain.errors import (
 )
 from llamon_agent.domain.events import (
     Cancelled,
+    Choice,
     Complete,
     Error,
     Interrupt,
@@ -39,6 +40,7 @@ from llamon_agent.runs.decisions import (
     direct_message,
     ended,
     new_task,
+    question_out,
     turn_of,
 )
 from llamon_agent.runs.ports.run import RunRequest, Target
@@ -202,18 +204,59 @@ def test_a_question_is_told_in_words_and_as_data_with_ids_and_schema() -> None:
     asked = (Question(id="i1", value="Sure?", schema={"type": "string"}), Question(id="i2", value={"a": 1}))
     after = ended(task(), Interrupt(text="Sure?", questions=asked), 9, ids)
     assert after.status.message is not None
-    assert after.status.message.parts == (
-        Text.of("Sure?"),
-        Data(
-            data={
-                "questions": [
-                    {"id": "i1", "value": "Sure?", "schema": {"type": "string"}},
-                    {"id": "i2", "value": {"a": 1}},
-                ]
-            }
-        ),
-    )
+    told = {
+        "questions": [
+            {"id": "i1", "value": "Sure?", "schema": {"type": "string"}},
+            {"id": "i2", "value": {"a": 1}},
+        ]
+    }
+    assert after.status.message.parts == (Text.of("Sure?"), Data(data=told))
+    assert after.status.message.metadata == told
     assert len(after.history) == 1
+
+
+def test_a_question_that_is_its_text_is_text_only_and_its_id_is_in_the_metadata() -> None:
+    """Microsoft's client, ADK for JavaScript and BeeAI show a data part to people."""
+    again = Interrupt(text="Not that.\nWhich city?", questions=(Question(id="i1", value="Which city?"),))
+    message = ended(task(), again, 9, ids).status.message
+    assert message is not None
+    assert message.parts == (Text.of("Not that.\nWhich city?"),)
+    assert message.metadata == {"questions": [{"id": "i1", "value": "Which city?"}]}
+
+
+STRUCTURED = [
+    (Question(id="a", value={"question": "Which city?"}),),
+    (Question(id="a", value="How many?", schema={"type": "integer"}),),
+    (Question(id="a", value="Which?"), Question(id="b", value="When?")),
+]
+
+
+@pytest.mark.parametrize("asked", STRUCTURED)
+def test_what_a_text_does_not_say_in_full_is_a_data_part_too(asked: tuple[Question, ...]) -> None:
+    message = ended(task(), Interrupt(text="?", questions=asked), 9, ids).status.message
+    assert message is not None
+    assert message.parts[1:] == (Data(data=message.metadata),)
+
+
+def test_choices_go_along_and_a_kept_question_equals_the_one_that_is_asked() -> None:
+    question = Question(id="a", value={"options": ["x"]}, choices=(Choice("x", "x"),))
+    paused = ended(task(), Interrupt(text="?", questions=(question,)), 9, ids)
+    kept = msgspec.json.decode(msgspec.json.encode(paused), type=Task)
+    told = turn_of(kept, request(), TARGET, answers=True).asked
+    assert told == (question_out(question),) == ({"id": "a", "value": {"options": ["x"]}, "choices": CHOICES},)
+
+
+CHOICES = [{"label": "x", "value": "x"}]
+
+
+def test_a_task_of_an_earlier_version_has_its_questions_as_data() -> None:
+    paused = asking("a", "b")
+    assert paused.status.message is not None
+    old = msgspec.structs.replace(paused.status.message, metadata=None)
+    check_answer(
+        msgspec.structs.replace(paused, status=msgspec.structs.replace(paused.status, message=old)),
+        answering({"answers": {"a": 1}}),
+    )
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))

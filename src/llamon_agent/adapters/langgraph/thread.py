@@ -29,7 +29,7 @@ from llamon_agent.adapters.langgraph.callbacks import StopInThread, StructuredOu
 from llamon_agent.adapters.langgraph.checkpoints.pruning import PrunedSaver
 from llamon_agent.adapters.langgraph.context import Context, GivenContext, runtime_for
 from llamon_agent.adapters.langgraph.hitl.formats import BREAKPOINT
-from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of
+from llamon_agent.adapters.langgraph.hitl.questions import json_safe, question_of, with_choices
 from llamon_agent.adapters.langgraph.messages import (
     MESSAGES,
     entries_in,
@@ -289,11 +289,12 @@ def _breakpoint(stops: list[str], snapshot: StateSnapshot) -> Question:
     ]
     listed = ", ".join(f"{call['name']} {call['args']}" for call in calls)
     question = f"The agent has stopped before {', '.join(stops)}" + (f" ({listed})" if listed else "") + "."
-    return Question(
+    asked = Question(
         id=f"{BREAKPOINT}:{','.join(stops)}:{checkpoint}",
         value={BREAKPOINT: stops, "question": question, "tool_calls": calls},
         schema={"type": "boolean"},
     )
+    return with_choices(asked)
 
 
 def _declares_breakpoints(graph: Graph) -> bool:

@@ -7,10 +7,18 @@ Source: langchain.agents.middleware.human_in_the_loop (HITLRequest and HITLRespo
 from collections.abc import Sequence
 from typing import Any
 
-from llamon_agent.adapters.langgraph.hitl.formats import ApprovalWords, InvalidAnswer, read_approval, read_response
+from llamon_agent.adapters.langgraph.hitl.formats import (
+    ApprovalWords,
+    InvalidAnswer,
+    in_words,
+    read_approval,
+    read_response,
+)
 from llamon_agent.adapters.langgraph.hitl.json_schema import branches, mismatch, resolved
+from llamon_agent.domain.events import Choice
 from llamon_agent.domain.message import Metadata
 
+_ALL = in_words("approve all", "reject all")
 _UNCLEAR = "it is not a clear approval or rejection"
 
 
@@ -34,6 +42,10 @@ class Decisions:
         if len(self._allowed) == 1:
             return _hint(self._allowed[0])
         return "Answer 'approve all' or 'reject all', or decide each with data: {\"decisions\": [...]}."
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return _word_choices(self._allowed[0]) if len(self._allowed) == 1 else _ALL
 
     def from_text(self, text: str) -> Any:
         if len(self._allowed) == 1:
@@ -67,6 +79,10 @@ class Decision:
     def hint(self) -> str:
         return _hint(self._allowed)
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return _word_choices(self._allowed)
+
     def from_text(self, text: str) -> Any:
         return _decision_in(text, self._allowed)
 
@@ -96,6 +112,13 @@ class Inbox:
             return _inbox_hint(self._allowed[0])
         return "Answer 'approve all' or 'reject all', or each with data: {\"responses\": [{\"type\": ...}, ...]}."
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        if len(self._allowed) > 1:
+            return _ALL
+        words = {"accept": "approve", "ignore": "reject"}
+        return in_words(*(word for kind, word in words.items() if kind in self._allowed[0]))
+
     def from_text(self, text: str) -> Any:
         approval = read_approval(text)
         if len(self._allowed) > 1 and (approval is None or (approval.approved and not approval.everything)):
@@ -110,6 +133,11 @@ class Inbox:
         if len(responses) != len(self._allowed):
             raise InvalidAnswer(f"it must hold {len(self._allowed)} responses")
         return [_inbox_checked(one, allowed) for one, allowed in zip(responses, self._allowed, strict=True)]
+
+
+def _word_choices(allowed: Sequence[str]) -> tuple[Choice, ...]:
+    """The decisions that a word alone makes."""
+    return in_words(*(word for word in ("approve", "reject") if word in allowed))
 
 
 def _decision_in(text: str, allowed: Sequence[str]) -> Metadata:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from llamon_agent.adapters.langgraph.hitl.json_schema import mismatch
+from llamon_agent.domain.events import Choice
 from llamon_agent.domain.message import Metadata
 
 BREAKPOINT = "breakpoint"
@@ -54,6 +55,11 @@ _RESPONSE = re.compile(
 )
 
 
+def in_words(*words: str) -> tuple[Choice, ...]:
+    """Choices that are given in these words."""
+    return tuple(Choice(word, word) for word in words)
+
+
 class InvalidAnswer(ValueError):
     """An answer that does not fit its question; the text says why, for the caller."""
 
@@ -64,6 +70,11 @@ class AnswerFormat(Protocol):
     @property
     def hint(self) -> str:
         """What to answer, in words; empty where any answer will do."""
+        ...
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The right answers, where they are few; empty where others are right, too, and cannot be listed."""
         ...
 
     def from_text(self, text: str) -> Any:
@@ -79,6 +90,7 @@ class Free:
     """Any text or data is the answer, except null."""
 
     hint = ""
+    choices: tuple[Choice, ...] = ()
 
     def from_text(self, text: str) -> Any:
         return text
@@ -99,6 +111,7 @@ class YesNo:
     """A static breakpoint: go on or stop."""
 
     hint = "Answer yes to go on or no to stop."
+    choices = in_words("yes", "no")
 
     def from_text(self, text: str) -> Any:
         if (approval := read_approval(text)) is None:
@@ -113,35 +126,32 @@ class YesNo:
         return data
 
 
-class Choice:
-    """One of the options that the question lists.
+class OneOf:
+    """One of the options that the question lists; `value` is what the graph gets."""
 
-    Shape: an option is a scalar, or an object with `value` (what the graph gets) and maybe `label` (what people see).
-    """
-
-    def __init__(self, options: list[Any]) -> None:
-        self._values = [_value_of(option) for option in options]
-        self._names = [_name_of(option) for option in options]
+    def __init__(self, choices: tuple[Choice, ...]) -> None:
+        self.choices = choices
 
     @property
     def hint(self) -> str:
-        return "Answer one of: " + ", ".join(self._names) + "."
+        return "Answer one of: " + ", ".join(choice.label for choice in self.choices) + "."
 
     def from_text(self, text: str) -> Any:
         """A name or a value as it is listed; or a clear yes or no, where exactly one option means that."""
         wanted = text.strip().casefold()
-        for value, name in zip(self._values, self._names, strict=True):
-            if wanted in (name.casefold(), str(value).casefold()):
-                return value
-        alike = [value for value in self._values if isinstance(value, str) and _means_the_same(text, value)]
+        for choice in self.choices:
+            if wanted in (choice.label.casefold(), str(choice.value).casefold()):
+                return choice.value
+        values = [choice.value for choice in self.choices]
+        alike = [value for value in values if isinstance(value, str) and _means_the_same(text, value)]
         if len(alike) == 1:
             return alike[0]
         raise InvalidAnswer("it is none of the options")
 
     def from_data(self, data: Any) -> Any:
-        for value in self._values:
-            if type(value) is type(data) and value == data:
-                return value
+        for choice in self.choices:
+            if type(choice.value) is type(data) and choice.value == data:
+                return choice.value
         if isinstance(data, str):
             return self.from_text(data)
         raise InvalidAnswer("it is none of the options")
@@ -158,6 +168,15 @@ class Typed:
         return (
             "Answer with JSON that fits this schema, as data or as text: " + msgspec.json.encode(self._schema).decode()
         )
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        match self._schema:
+            case {"enum": list(values)}:
+                return tuple(Choice(str(value), value) for value in values)
+            case {"type": "boolean"}:
+                return (Choice("yes", True), Choice("no", False))
+        return ()
 
     def from_text(self, text: str) -> Any:
         """Text is tried as it is, then as JSON, then as a yes or no."""
@@ -218,16 +237,6 @@ def _means_the_same(text: str, option: str) -> bool:
     """Whether both are a clear yes, or both a clear no."""
     given, offered = read_approval(text), read_approval(option)
     return given is not None and offered is not None and given.approved is offered.approved
-
-
-def _value_of(option: Any) -> Any:
-    return option.get("value", option) if isinstance(option, dict) else option
-
-
-def _name_of(option: Any) -> str:
-    if isinstance(option, dict):
-        return str(option.get("label", option.get("value", "")))
-    return str(option)
 
 
 def _json_in(text: str) -> list[Any]:

@@ -17,14 +17,14 @@ from llamon_agent.adapters.langgraph.hitl.formats import (
     BREAKPOINT,
     NODE_INTERRUPT,
     AnswerFormat,
-    Choice,
     Free,
     InvalidAnswer,
     NewInput,
+    OneOf,
     Typed,
     YesNo,
 )
-from llamon_agent.domain.events import Interrupt, Question
+from llamon_agent.domain.events import Interrupt, Question, listed_choices
 from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url, sound
 from llamon_agent.domain.plain import is_plain
 
@@ -72,11 +72,18 @@ class Unclear(msgspec.Struct, frozen=True):
 def question_of(interrupt: "GraphInterrupt[Any]") -> Question:
     """A pending interrupt as JSON: a value without a JSON form becomes its type's name, never its text."""
     schema = getattr(interrupt, "response_schema", None)
-    return Question(
-        id=interrupt.id,
-        value=json_safe(interrupt.value),
-        schema=json_safe(schema) if isinstance(schema, dict) else None,
+    return with_choices(
+        Question(
+            id=interrupt.id,
+            value=json_safe(interrupt.value),
+            schema=json_safe(schema) if isinstance(schema, dict) else None,
+        )
     )
+
+
+def with_choices(question: Question) -> Question:
+    """The question with the answers that its format lists."""
+    return msgspec.structs.replace(question, choices=format_of(question).choices)
 
 
 def json_safe(value: Any) -> Any:
@@ -176,10 +183,8 @@ def format_of(question: Question) -> AnswerFormat:
         return YesNo()
     if question.schema is not None:
         return Typed(question.schema)
-    for key in ("options", "choices"):
-        if isinstance(value, dict) and isinstance(options := value.get(key), list) and options:
-            return Choice(options)
-    return Free()
+    listed = listed_choices(value)
+    return OneOf(listed) if listed else Free()
 
 
 def _wording(question: Question) -> str:

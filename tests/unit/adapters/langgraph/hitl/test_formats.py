@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from llamon_agent.adapters.langgraph.hitl.formats import (
     AnswerFormat,
     ApprovalWords,
-    Choice,
     Free,
     InvalidAnswer,
+    OneOf,
     Typed,
     YesNo,
     read_approval,
 )
+from llamon_agent.domain.events import listed_choices
 
 
 @pytest.mark.parametrize("text", ["yes", " Yes. ", "OK!", "approve", "go  ahead", "승인", "네", "예.", "승인합니다"])
@@ -60,6 +61,10 @@ def test_nothing_longer_than_a_known_word_is_ever_a_yes(text: str) -> None:
     assert verdict is None or not verdict.approved
 
 
+def one_of(options: list[Any]) -> OneOf:
+    return OneOf(listed_choices({"options": options}))
+
+
 NAMED = [{"value": 7, "label": "Seven"}, {"value": 8}]
 
 
@@ -70,12 +75,12 @@ NAMED = [{"value": 7, "label": "Seven"}, {"value": 8}]
         (Free(), "", ""),
         (YesNo(), "yes", True),
         (YesNo(), "아니오", False),
-        (Choice(["approve", "reject"]), "Approve", "approve"),
-        (Choice(["approve", "reject"]), "yes", "approve"),
-        (Choice(["approve", "reject"]), "no, keep it", "reject"),
-        (Choice(["red", "blue"]), " blue ", "blue"),
-        (Choice(NAMED), "seven", 7),
-        (Choice(NAMED), "8", 8),
+        (one_of(["approve", "reject"]), "Approve", "approve"),
+        (one_of(["approve", "reject"]), "yes", "approve"),
+        (one_of(["approve", "reject"]), "no, keep it", "reject"),
+        (one_of(["red", "blue"]), " blue ", "blue"),
+        (one_of(NAMED), "seven", 7),
+        (one_of(NAMED), "8", 8),
         (Typed({"type": "string"}), "42", "42"),
         (Typed({"type": "integer"}), "42", 42),
         (Typed({"type": "boolean"}), "yes", True),
@@ -97,9 +102,9 @@ def test_text_is_read(shape: AnswerFormat, text: str, value: Any) -> None:
         (Free(), {}, {}),
         (YesNo(), True, True),
         (YesNo(), "no", False),
-        (Choice(["a", "b"]), "B", "b"),
-        (Choice([1, True]), True, True),
-        (Choice(NAMED), 8, 8),
+        (one_of(["a", "b"]), "B", "b"),
+        (one_of([1, True]), True, True),
+        (one_of(NAMED), 8, 8),
         (Typed({"type": "array"}), [1], [1]),
     ],
 )
@@ -112,9 +117,9 @@ def test_data_is_read(shape: AnswerFormat, data: Any, value: Any) -> None:
     ("shape", "text"),
     [
         (YesNo(), "yes, delete it"),
-        (Choice(["approve", "reject"]), "yes, delete it"),
-        (Choice(["approve", "accept", "reject"]), "yes"),
-        (Choice(["red", "blue"]), "yes"),
+        (one_of(["approve", "reject"]), "yes, delete it"),
+        (one_of(["approve", "accept", "reject"]), "yes"),
+        (one_of(["red", "blue"]), "yes"),
         (Typed({"type": "integer"}), "many"),
         (Typed({"type": "object"}), "{not json"),
     ],
@@ -126,7 +131,7 @@ def test_text_that_is_not_clear_is_an_invalid_answer(shape: AnswerFormat, text: 
 
 @pytest.mark.parametrize(
     ("shape", "data"),
-    [(Free(), None), (YesNo(), 1), (Choice([1]), True), (Choice(["a"]), 1), (Typed({"type": "null"}), 0)],
+    [(Free(), None), (YesNo(), 1), (one_of([1]), True), (one_of(["a"]), 1), (Typed({"type": "null"}), 0)],
 )
 def test_data_that_does_not_fit_is_an_invalid_answer(shape: AnswerFormat, data: Any) -> None:
     with pytest.raises(InvalidAnswer):
@@ -136,5 +141,5 @@ def test_data_that_does_not_fit_is_an_invalid_answer(shape: AnswerFormat, data: 
 def test_hints_say_what_to_answer() -> None:
     assert Free().hint == ""
     assert "yes" in YesNo().hint
-    assert Choice(NAMED).hint == "Answer one of: Seven, 8."
+    assert one_of(NAMED).hint == "Answer one of: Seven, 8."
     assert '{"type":"string"}' in Typed({"type": "string"}).hint

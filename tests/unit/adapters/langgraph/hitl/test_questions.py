@@ -15,6 +15,7 @@ from llamon_agent.adapters.langgraph.hitl.questions import (
     Unclear,
     ask,
     decide_answer,
+    format_of,
     json_safe,
     question_of,
 )
@@ -215,3 +216,48 @@ def test_a_file_is_no_answer_and_not_passed_over_either(file: Part) -> None:
     assert decide_answer([FREE], answer) == Unclear(
         "That answer was not taken: a file is no answer here, send text or data."
     )
+
+
+REVIEW = {"action_name": "x", "allowed_decisions": ["approve", "edit"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "offered"),
+    [
+        ("Sure?", None, []),
+        (None, None, []),
+        ({"question": "Sure?"}, None, []),
+        ({"options": ["keep", 7, {"label": "Drop", "value": "d"}]}, None, ["keep", "7", "Drop"]),
+        ({"choices": ["a"]}, None, ["a"]),
+        ({"options": "a"}, None, []),
+        ({"type": "tool_approval"}, None, ["approve", "reject"]),
+        ({"action_requests": [{"name": "x"}], "review_configs": [REVIEW]}, None, ["approve"]),
+        ({"action_requests": [{"name": "x"}] * 2, "review_configs": [REVIEW]}, None, ["approve all", "reject all"]),
+        ({"action_request": {}, "config": {"allow_accept": True, "allow_ignore": False}}, None, ["approve"]),
+        ([{"action_request": {}, "config": {}}] * 2, None, ["approve all", "reject all"]),
+        ("Which?", {"enum": ["red", 3]}, ["red", "3"]),
+        ("Sure?", {"type": "boolean"}, ["yes", "no"]),
+        ("How many?", {"type": "integer"}, []),
+    ],
+)
+def test_known_answers_go_along(value: Any, schema: dict[str, Any] | None, offered: list[str]) -> None:
+    asked = question_of(GraphInterrupt(value, id="x", response_schema=schema))
+    assert [choice.label for choice in asked.choices] == offered
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"options": ["keep", 7, {"label": "Drop", "value": "d"}, {"name": "x"}]},
+        {"type": "tool_approval"},
+        {"action_requests": [{"name": "x"}], "review_configs": [{"action_name": "x", "allowed_decisions": ["reject"]}]},
+        {"action_request": {}, "config": {"allow_accept": True, "allow_ignore": True}},
+    ],
+)
+def test_each_choice_is_taken_in_words_and_as_data(value: Any) -> None:
+    asked = question_of(GraphInterrupt(value, id="x"))
+    assert asked.choices
+    for choice in asked.choices:
+        given = format_of(asked).from_data(choice.value)
+        if choice.label:
+            assert format_of(asked).from_text(choice.label) == given
