@@ -76,8 +76,8 @@ async def _fetch(url: str, token: str | None) -> bytes:
         found = await find_card(http, address)
     if found is None:
         raise NotA2A(detail=f"There is no agent card at {address.origin}{' or '.join(address.card_paths)}")
-    read_card(found, url)
-    return found
+    read_card(found.body, url)
+    return found.body
 
 
 def card_lines(card: Card) -> list[str]:

@@ -67,7 +67,7 @@ def show(screen: Screen, news: Iterable[Begun | Progress | Delta]) -> None:
             case Delta(text=text):
                 screen.words(text)
             case Progress(text=text):
-                screen.note(text)
+                screen.progress(text)
 
 
 async def follow(

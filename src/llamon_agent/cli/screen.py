@@ -5,6 +5,7 @@ Text from an agent, a card or a server is shown without control characters, whic
 
 import contextlib
 import re
+import shutil
 import sys
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
@@ -26,29 +27,79 @@ def complain(text: str) -> None:
         print(f"llamon: {line}", file=sys.stderr)
 
 
+_ERASE = "\r\x1b[2K"
+"""Erases a terminal's line. Source: ECMA-48 (EL)."""
+
+
 class Screen:
-    """Remembers whether the last line is complete, so that a note in the middle of an answer starts a new one."""
+    """Remembers whether the last line is complete, so that a note in the middle of an answer starts a new one.
+
+    Progress is held back until something else comes, and on a terminal it is shown meanwhile: some agents give their
+    answer as progress first, as it grows, and then once more as the answer. It should be read once.
+    """
 
     def __init__(self) -> None:
         self._open = False
+        self._held = ""
+        self._is_drawn = False
+        self._said: list[str] = []
 
     def words(self, text: str) -> None:
         """Write a piece of the agent's text."""
         if text := plain(text):
-            sys.stdout.write(text)
-            sys.stdout.flush()
-            self._open = not text.endswith("\n")
+            self._release(text)
+            self._write(text)
+            self._said.append(text)
+
+    def progress(self, text: str) -> None:
+        """What the agent does now, on stderr; one that continues the last one takes its place."""
+        text = plain(text)
+        if text.strip() == "".join(self._said).strip():
+            return
+        if self._held and not text.startswith(self._held):
+            self._release()
+        self._erase()
+        self._held = text
+        if sys.stderr.isatty():
+            self._break()
+            columns = shutil.get_terminal_size().columns
+            sys.stderr.write(f"\x1b[2m{one_line(text)[: columns - 1]}\x1b[0m")
+            sys.stderr.flush()
+            self._is_drawn = True
 
     def end(self) -> None:
         """The agent's text is complete: end its line."""
+        self._release()
+        self._break()
+        self._said.clear()
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self._open = not text.endswith("\n")
+
+    def _break(self) -> None:
         if self._open:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
-            self._open = False
+            self._write("\n")
+
+    def _release(self, next_words: str = "") -> None:
+        """Write the progress that is held back as a note, except where the words that follow say the same."""
+        held, self._held = self._held, ""
+        self._erase()
+        said, follows = held.strip(), next_words.strip()
+        if said and not (follows and (said.startswith(follows) or follows.startswith(said))):
+            self._note(held)
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()
+            self._is_drawn = False
 
     def line(self, text: str) -> None:
         """Write a whole line on stdout."""
-        self.words(text + "\n")
+        self._release()
+        self._write(plain(text) + "\n")
 
     def json(self, text: str) -> None:
         """Write a JSON value on one line, its control characters escaped."""
@@ -57,11 +108,15 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Write a note about the answer on stderr, dim where the terminal can."""
+        self._release()
+        self._note(text)
+
+    def _note(self, text: str) -> None:
         from rich.console import Console  # not needed for --json, nor for --help
         from rich.text import Text
 
         if sys.stdout.isatty():
-            self.end()
+            self._break()
         Console(stderr=True, soft_wrap=True, highlight=False).print(Text(plain(text), style="dim"))
 
     def ask(self, prompt: str) -> str | None:

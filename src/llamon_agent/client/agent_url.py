@@ -13,11 +13,15 @@ from llamon_agent.domain.errors import ConfigError
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """Where a card is looked for, newest convention first. Source: A2A 1.0 §8.2; 0.2.6 §5.3."""
 
+_CARD_ENDS = (".json", "/v1/card", "/extendedAgentCard")
+"""How paths end that take no calls but answer with a card. Source: A2A 0.3 §7.10; 1.0 §11.3.5."""
+
 
 class AgentUrl:
     """What stands in front of an agent's `/.well-known/`, or its card's own URL.
 
     Shape: with `takes_calls`, a path is the one that takes the calls, and the card may be below it or at the root.
+           own_path is where the URL itself leads, which may be the card; None where that is looked at anyway.
     Raises: ConfigError if it is none.
     """
 
@@ -33,12 +37,14 @@ class AgentUrl:
             raise ConfigError("A URL must not hold a user or a password; give a token instead.")
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.is_loopback = is_loopback(parts.hostname or "")
-        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        query = f"?{parts.query}" if parts.query else ""
+        path = parts.path + query
         prefix = parts.path.rstrip("/")
-        is_card = "/.well-known/" in path or parts.path.endswith(".json")
-        below = tuple(prefix + card for card in CARD_PATHS)
-        self.call_path = path if takes_calls and prefix and not is_card else None
-        self.card_paths = (path,) if is_card else below + (CARD_PATHS if self.call_path else ())
+        is_card = "/.well-known/" in path or parts.path.endswith(_CARD_ENDS)
+        self.own_path = path if prefix and not is_card else None
+        self.call_path = self.own_path if takes_calls else None
+        places = (prefix, "") if self.call_path else (prefix,)
+        self.card_paths = (path,) if is_card else tuple(place + card + query for place in places for card in CARD_PATHS)
 
 
 def is_loopback(host: str) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from llamon_agent.client.agent_url import AgentUrl
 from llamon_agent.client.errors import NotA2A
+from llamon_agent.wire.json_body import complaint_of
 
 JSON_RPC, HTTP_JSON = "JSONRPC", "HTTP+JSON"
 
@@ -77,29 +78,42 @@ class Card(msgspec.Struct, frozen=True, rename="camel"):
         return tuple(Interface(url, binding, version) for url, binding in ways)
 
 
+class FoundCard(msgspec.Struct, frozen=True):
+    """A card as it is served, and the path at which it was found."""
+
+    body: bytes
+    path: str
+
+
 def read_card(body: bytes, url: str) -> Card:
-    """Raises: NotA2A."""
+    """Raises: NotA2A, which names the field where only one is wrong."""
     try:
         return msgspec.json.decode(body, type=Card)
+    except msgspec.ValidationError as exc:
+        complaint, field = complaint_of(exc)
+        what = f"in its JSON, {complaint.rstrip('.')}" if field else "its JSON is no object"
+        raise NotA2A(detail=f"What {url} answers is not an agent card: {what}") from exc
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise NotA2A(detail=f"What {url} answers is not an agent card; is there an A2A agent?") from exc
 
 
-def decide_interface(card: Card | None, url: AgentUrl) -> Interface:
+def decide_interface(card: Card | None, url: AgentUrl, *, found_at: str | None = None) -> Interface:
     """The one interface to speak to, at the origin that was named.
 
     Shape: where the URL names the path of calls, that path is called, as the card describes it; without a card, or
-           where that describes nothing of the kind, with JSON-RPC 1.0.
+           where that describes nothing of the kind, with JSON-RPC 1.0. found_at is the card's path: a URL that answers
+           with the card is no path of calls.
     Raises: NotA2A.
     """
+    call_path = None if found_at == url.call_path else url.call_path
     try:
         known = [one for one in card.interfaces if _is_known(one)] if card else []
-        if url.call_path is not None:
-            there = [one for one in known if _is_at(one, url.call_path)]
+        if call_path is not None:
+            there = [one for one in known if _is_at(one, call_path)]
             known = there or [one for one in known if one.protocol_binding == JSON_RPC]
-            known = known or [Interface(url.call_path, JSON_RPC, "1.0")]
+            known = known or [Interface(call_path, JSON_RPC, "1.0")]
         best = min(known, key=_preference, default=None)
-        path = url.call_path or (best.path if best else "")
+        path = call_path or (best.path if best else "")
     except ValueError as exc:
         raise NotA2A(detail=f"The card at {url.origin} has an interface whose url is none") from exc
     if best is None:

@@ -161,7 +161,7 @@ class RemoteAgent:
                 found = await find_card(http, self._url)
                 if found is None:
                     raise NotA2A("There is no agent card at the remote agent's address.")
-                self._card = read_card(found, self._url.origin)
+                self._card = read_card(found.body, self._url.origin)
             card = self._card
             try:
                 yield Connection(http, decide_interface(card, self._url), card, headers)

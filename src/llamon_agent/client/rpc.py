@@ -17,7 +17,7 @@ import msgspec
 
 from llamon_agent.client.agent_url import AgentUrl
 from llamon_agent.client.bindings import Binding, Call, Operation, binding_of
-from llamon_agent.client.card import HTTP_JSON, Card, Interface, decide_interface, read_card
+from llamon_agent.client.card import HTTP_JSON, Card, FoundCard, Interface, decide_interface, read_card
 from llamon_agent.client.errors import NobodyThere, NotA2A, NotAllowed, RemoteError, TimedOut, TooMuch, Unreached
 from llamon_agent.client.reply_bounds import (
     ACCEPT_ENCODING,
@@ -27,7 +27,7 @@ from llamon_agent.client.reply_bounds import (
     Unpackable,
     bounded,
 )
-from llamon_agent.domain.errors import ConfigError
+from llamon_agent.domain.errors import BadParams, ConfigError
 from llamon_agent.domain.events import Snapshot
 from llamon_agent.domain.message import Message, Metadata, Part, Role
 from llamon_agent.wire import sse
@@ -125,18 +125,20 @@ class Connection:
         try:
             task = self._codec.read_task(body)
         except BadReply as exc:
-            raise self._unreadable() from exc
+            raise self._unreadable(exc) from exc
         return Reply(TaskEvent(event=Snapshot(task=task), task_id=task.id, context_id=task.context_id or None), body)
 
     def _reply(self, result: bytes) -> Reply:
         try:
             return Reply(self._codec.read_event(result), result)
         except BadReply as exc:
-            raise self._unreadable() from exc
+            raise self._unreadable(exc) from exc
 
-    def _unreadable(self) -> NotA2A:
+    def _unreadable(self, error: BadReply) -> NotA2A:
+        why = error.__cause__.public if isinstance(error.__cause__, BadParams) else error.public
         return NotA2A(
-            "The remote agent's answer cannot be read.", detail=f"What {self._url} answers is not A2A {self.version}"
+            "The remote agent's answer cannot be read.",
+            detail=f"What {self._url} answers is not A2A {self.version}: {why}",
         )
 
     async def _result(self, call: Call) -> bytes:
@@ -198,20 +200,35 @@ async def connect(url: AgentUrl, token: str | None) -> AsyncIterator[Connection]
     """A connection to the agent at a URL, for as long as its caller waits. Raises: ConfigError, RemoteError."""
     async with open_http(url, token) as http:
         found = await find_card(http, url)
-        card = None if found is None else read_card(found, url.origin)
-        yield Connection(http, decide_interface(card, url), card)
+        card = None if found is None else read_card(found.body, url.origin)
+        yield Connection(http, decide_interface(card, url, found_at=found.path if found else None), card)
 
 
-async def find_card(http: Http, url: AgentUrl) -> bytes | None:
+async def find_card(http: Http, url: AgentUrl) -> FoundCard | None:
     """The card as it is served; None where there is none. Raises: RemoteError."""
     for path in url.card_paths:
         try:
-            async with _exchange(http, Call("GET", url.origin + path)) as response:
-                return await _read_card(response, http)
+            return FoundCard(await _get_card(http, url.origin + path), path)
         except NotA2A as exc:
             if status_of(exc) not in _NO_CARD:
                 raise
-    return None
+    return None if url.own_path is None else await _own_card(http, url.origin, url.own_path)
+
+
+async def _own_card(http: Http, origin: str, path: str) -> FoundCard | None:
+    """The card, if it is what the URL itself answers with. Most take calls, and answer a GET with anything else."""
+    try:
+        body = await _get_card(http, origin + path)
+        read_card(body, origin)
+    except (NotA2A, NotAllowed):
+        return None
+    return FoundCard(body, path)
+
+
+async def _get_card(http: Http, url: str) -> bytes:
+    """What is at a URL, as JSON. Raises: RemoteError."""
+    async with _exchange(http, Call("GET", url)) as response:
+        return await _read_card(response, http)
 
 
 async def _read_card(response: httpx2.Response, http: Http) -> bytes:

@@ -113,17 +113,17 @@ def read_params(decoder: msgspec.json.Decoder[T], params: bytes) -> T:
     try:
         return decoder.decode(params)
     except msgspec.ValidationError as exc:  # a subclass of DecodeError, so it goes first
-        complaint, field = _complaint(str(exc))
+        complaint, field = complaint_of(exc)
         raise BadParams(complaint, field=field) from exc
     except (msgspec.DecodeError, RecursionError) as exc:  # deep nesting is no MsgspecError
         raise BadJson from exc
 
 
-def _complaint(error: str) -> tuple[str, str | None]:
+def complaint_of(error: msgspec.ValidationError) -> tuple[str, str | None]:
     """Our sentence about msgspec's error, and the field that it is about."""
-    found = _PATH.search(error)
+    found = _PATH.search(str(error))
     path = found[1].lstrip(".") if found else ""
-    if missing := _MISSING.match(error):
+    if missing := _MISSING.match(str(error)):
         field = f"{path}.{missing[1]}".lstrip(".")
         return f"{field} is required.", field
     return (f"{path} is not valid.", path) if path else ("params must be an object.", None)

@@ -6,12 +6,13 @@ created) is left empty. The schemas of all versions share the names that are rea
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from llamon_agent.domain.encoding import read_timestamp
-from llamon_agent.domain.errors import CallerError, LlamonError
+from llamon_agent.domain.errors import BadParams, CallerError, LlamonError
 from llamon_agent.domain.events import WITHDRAWN, ArtifactUpdate, Snapshot, StatusUpdate
 from llamon_agent.domain.message import Message, Part, Role
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus
@@ -103,12 +104,15 @@ class ReplyReader(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def status_in(self, status: Any) -> TaskStatus:
-        """A status; without a timestamp it is of 1970. Raises: BadReply where there is no state that we know."""
+        """A status; without a readable timestamp it is of 1970.
+
+        Raises: BadReply where there is no state that we know.
+        """
         if status is None or (state := self.state_in(status.state)) is None:
             raise BadReply("The server's answer has no task state, or one that A2A does not know.")
         return TaskStatus(
             state=state,
-            at_ms=read_timestamp(status.timestamp, "timestamp") if status.timestamp else 0,
+            at_ms=_at_ms(status.timestamp),
             message=None if status.message is None else self.message_in(status.message),
         )
 
@@ -154,6 +158,14 @@ class ReplyReader(msgspec.Struct, frozen=True, kw_only=True):
     def _parts_in(self, parts: Sequence[Any] | None) -> tuple[Part, ...]:
         read = [self.part_in(part, position) for position, part in enumerate(parts or ())]
         return tuple([part for part in read if part is not None])
+
+
+def _at_ms(timestamp: str | None) -> int:
+    """A time without a zone is UTC: the servers of fasta2a write none."""
+    for text in (timestamp, f"{timestamp}Z") if timestamp else ():
+        with suppress(BadParams):
+            return read_timestamp(text, "timestamp")
+    return 0
 
 
 def _event_of(update: Any, event: StatusUpdate | ArtifactUpdate) -> TaskEvent:

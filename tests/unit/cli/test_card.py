@@ -55,6 +55,13 @@ def test_no_card_at_either_path_names_both(agent: Agent, capsys: Capture) -> Non
     assert "agent.json" in err
 
 
+@pytest.mark.parametrize("path", ["/v1/card", "/cards/one"])
+def test_a_url_that_answers_with_a_card_is_the_card(agent: Agent, capsys: Capture, path: str) -> None:
+    agent.cards = {path: CARD}
+    assert main(["card", agent.origin + path]) == Exit.OK
+    assert CARD["name"] in capsys.readouterr().out
+
+
 def test_a_web_page_is_no_card(agent: Agent, capsys: Capture) -> None:
     agent.cards = {"/.well-known/agent-card.json": Response("<html>", media_type="text/html")}
     assert main(["card", agent.origin]) == Exit.PROTOCOL

@@ -58,3 +58,31 @@ def test_words_and_notes_go_their_ways(capsys: pytest.CaptureFixture[str]) -> No
     show(Screen(), [Delta(text="a"), Progress(text="n"), Delta(text="b")])
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("ab", "n\n")
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        [Progress(text="Hello"), Progress(text="Hello"), Delta(text="Hello")],
+        [Progress(text="Hel"), Progress(text="Hello"), Delta(text="Hel"), Delta(text="lo")],
+        [Delta(text="Hel"), Delta(text="lo"), Progress(text="Hello")],
+        [Progress(text="Hello"), Delta(text="Hello, you")],
+    ],
+)
+def test_progress_that_is_the_answer_is_said_once(
+    news: list[Progress | Delta], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Google's ADK sends its answer as a working status, too."""
+    screen = Screen()
+    show(screen, news)
+    screen.end()
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Hello")
+    assert printed.err == ""
+
+
+def test_other_progress_is_all_written_and_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen()
+    show(screen, [Progress(text="searching"), Progress(text="reading"), Delta(text="Hi"), Progress(text="storing")])
+    screen.end()
+    assert capsys.readouterr().err == "searching\nreading\nstoring\n"

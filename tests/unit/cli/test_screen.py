@@ -74,3 +74,13 @@ def test_the_end_of_a_terminals_input_is_none(capsys: Capture, monkeypatch: pyte
     assert screen.ask("you> ") == "typed"
     assert screen.ask("you> ") is None
     assert capsys.readouterr().out == "you> you> \n"
+
+
+def test_a_terminal_shows_progress_at_once_and_overwrites_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Terminal()
+    monkeypatch.setattr(sys, "stderr", seen)
+    screen = Screen()
+    screen.progress("Hel\nlo")
+    assert seen.getvalue() == "\x1b[2mHel lo\x1b[0m"
+    screen.words("Hel\nlo")
+    assert seen.getvalue().endswith("\r\x1b[2K")

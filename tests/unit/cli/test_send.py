@@ -307,3 +307,9 @@ def test_ctrl_c_is_exit_code_130_without_a_traceback(agent: Agent) -> None:
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=10)
     assert (run.returncode, err) == (Exit.INTERRUPTED, b"")
+
+
+def test_an_answer_that_cannot_be_read_names_the_field(agent: Agent, capsys: Capture) -> None:
+    agent.says(result({"task": {"id": 7, "contextId": "c1", "status": {"state": "TASK_STATE_WORKING"}}}))
+    assert main(["send", agent.origin, "hi"]) == Exit.PROTOCOL
+    assert "is not A2A 1.0: task.id is not valid." in capsys.readouterr().err

@@ -31,11 +31,14 @@ def test_a_card_is_looked_for_below_the_url(url: str, paths: tuple[str, ...]) ->
         ("http://h:8000", "http://h:8000", None, CARD_PATHS),
         ("http://h:8000/", "http://h:8000", None, CARD_PATHS),
         ("https://h/a2a", "https://h", "/a2a", UNDER_A2A + CARD_PATHS),
-        ("https://h/a2a/?t=1", "https://h", "/a2a/?t=1", UNDER_A2A + CARD_PATHS),
+        ("https://h/a2a/?t=1", "https://h", "/a2a/?t=1", tuple(path + "?t=1" for path in UNDER_A2A + CARD_PATHS)),
         ("http://[::1]:8000/a2a#x", "http://[::1]:8000", "/a2a", UNDER_A2A + CARD_PATHS),
         ("http://h/.well-known/agent-card.json", "http://h", None, ("/.well-known/agent-card.json",)),
         ("http://h/x/.well-known/agent", "http://h", None, ("/x/.well-known/agent",)),
         ("http://h/agents/a.json?v=2", "http://h", None, ("/agents/a.json?v=2",)),
+        ("http://h/?assistant_id=x", "http://h", None, tuple(path + "?assistant_id=x" for path in CARD_PATHS)),
+        ("http://h/agent/v1/card", "http://h", None, ("/agent/v1/card",)),
+        ("http://h/a2a/extendedAgentCard", "http://h", None, ("/a2a/extendedAgentCard",)),
     ],
 )
 def test_a_url_may_be_an_origin_a_card_or_a_place_for_calls(

@@ -96,6 +96,31 @@ def test_a_path_that_was_typed_needs_no_card(found: Card | None) -> None:
     assert (way.url, way.protocol_binding, way.version) == ("http://h/a2a", "JSONRPC", "1.0")
 
 
+def test_a_url_that_answers_with_the_card_is_no_path_of_calls() -> None:
+    url = AgentUrl("http://a/cards/one", takes_calls=True)
+    assert decide_interface(card(("JSONRPC", "1.0")), url, found_at="/cards/one").url == "http://a/JSONRPC1.0"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"capabilities": ["streaming"]}, "capabilities is not valid"),
+        ({"name": None}, "name is not valid"),
+        ({"skills": [{"name": 7}]}, "skills[0].name is not valid"),
+        ({"supportedInterfaces": [{"protocolVersion": "1.0"}]}, "supportedInterfaces[0].url is required"),
+    ],
+)
+def test_a_field_of_a_card_that_cannot_be_read_is_named(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(NotA2A) as raised:
+        read_card(msgspec.json.encode({"name": "One", **wrong}), "http://a")
+    assert named in raised.value.detail
+
+
+def test_a_card_may_leave_empty_what_is_not_needed() -> None:
+    bare = {"name": "One", "description": None, "skills": None, "capabilities": None, "version": None}
+    assert not read_card(msgspec.json.encode(bare), "http://a").streams
+
+
 def test_without_a_card_an_origin_is_not_enough() -> None:
     with pytest.raises(NotA2A) as raised:
         decide_interface(None, AgentUrl("http://h", takes_calls=True))

@@ -99,6 +99,20 @@ def test_a_task_is_as_old_as_its_status() -> None:
 
 
 @pytest.mark.parametrize(
+    ("timestamp", "at_ms"),
+    [
+        ("2026-11-30T12:00:00.5", 1_796_040_000_500),
+        ("2026-11-30T14:00:00+02:00", 1_796_040_000_000),
+        ("yesterday", 0),
+        ("", 0),
+    ],
+)
+def test_a_time_without_a_zone_is_utc_and_no_time_costs_the_answer(timestamp: str, at_ms: int) -> None:
+    status = {"state": "TASK_STATE_COMPLETED", "timestamp": timestamp}
+    assert CODEC.read_task(bytes_of({"id": "t1", "contextId": "c1", "status": status})).status.at_ms == at_ms
+
+
+@pytest.mark.parametrize(
     "reply",
     [
         b"",
