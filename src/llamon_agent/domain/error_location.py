@@ -4,7 +4,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-from llamon_agent.domain.errors import LlamonError
+from llamon_agent.domain.errors import AgentError, LlamonError
 
 _INSTALLED = ("site-packages", "dist-packages")
 _NOT_THEIRS = (sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]), "<")
@@ -18,6 +18,18 @@ def brief(error: BaseException) -> str:
 def with_cause(error: LlamonError) -> str:
     """The public text of an error, and for the log what caused it."""
     return error.public if error.__cause__ is None else f"{error.public} ({brief(error.__cause__)})"
+
+
+def worth_a_trace(error: LlamonError) -> LlamonError | None:
+    """The error, where a log line should show its traceback; None where the line says all.
+
+    An agent's code that raises AgentError says on purpose why it does not answer. That a backend is away is logged
+    where it was met.
+    """
+    first: BaseException = error
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return error if isinstance(error, AgentError) and not isinstance(first, AgentError) else None
 
 
 def where(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from llamon_agent.domain.caller import thread_id
-from llamon_agent.domain.error_location import with_cause
+from llamon_agent.domain.error_location import with_cause, worth_a_trace
 from llamon_agent.domain.errors import AgentError, BackendError, Conflict
 from llamon_agent.domain.events import Cancelled, Complete, Error, Outcome, Reply, Started
 from llamon_agent.domain.task import Task, TaskState
@@ -169,8 +169,9 @@ class RunDriver:
             execution.was_cut_off |= execution.stopping is not None
             return outcome
         except (AgentError, BackendError) as exc:
-            trace = exc if isinstance(exc, AgentError) else None  # an outage is logged where it was met
-            logger.warning("task %s: the run failed: %s", task_id, with_cause(exc), exc_info=trace, extra=ids)
+            logger.warning(
+                "task %s: the run failed: %s", task_id, with_cause(exc), exc_info=worth_a_trace(exc), extra=ids
+            )
             # An agent that raises has finished with its thread; an error of ours has interrupted it.
             execution.was_cut_off |= isinstance(exc, BackendError) or execution.stopping is not None
             return Error(public=exc.public)
@@ -205,7 +206,7 @@ class RunDriver:
             if execution.runtime is not None:
                 await execution.runtime.agent.close_turn(thread_id(task.owner, task.context_id))
         except (AgentError, BackendError) as exc:
-            trace = exc if isinstance(exc, AgentError) else None
+            trace = worth_a_trace(exc)
             logger.warning("task %s: its thread could not be repaired", task.id, exc_info=trace, extra=task.log_ids)
         return how
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from llamon_agent.domain.caller import thread_id
+from llamon_agent.domain.error_location import worth_a_trace
 from llamon_agent.domain.errors import AgentError, BackendError, ContextIsBusy
 from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.task import Task, TaskState
@@ -299,7 +300,7 @@ class RunRegistry:
             while has_more and self.queues.is_free(context_key(task)):
                 has_more = await runtime.agent.prune_thread(thread, completed=completed)
         except (AgentError, BackendError) as exc:
-            trace = exc if isinstance(exc, AgentError) else None  # an outage is logged where it was met
+            trace = worth_a_trace(exc)
             logger.warning("task %s: its thread could not be pruned", task.id, exc_info=trace, extra=task.log_ids)
         finally:
             self._pruning.remove(runtime.agent)

@@ -168,7 +168,7 @@ def _site(a2a: A2aConfig, spec: AgentSpec, profile: Profile, services: EdgeServi
         public_url=a2a.public_url,
         trusted=a2a.trust_proxy,
         started_s=services.started_s,
-        plain=a2a.card,
+        plain="hybrid" if a2a.card == "hybrid" else "only-1.0",
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
         signer=services.signer,
     )

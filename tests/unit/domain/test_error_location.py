@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from llamon_agent.domain.error_location import brief, where, with_cause
-from llamon_agent.domain.errors import AgentError
+from llamon_agent.domain.error_location import brief, where, with_cause, worth_a_trace
+from llamon_agent.domain.errors import AgentError, BackendError
 
 
 def raised(work: Callable[..., Any]) -> BaseException:
@@ -38,6 +38,18 @@ def test_a_syntax_error_knows_its_place() -> None:
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
     assert brief(ValueError("a secret")) == "ValueError at a place that is not known"
+
+
+def test_a_traceback_is_shown_where_something_else_caused_the_error() -> None:
+    deliberate = AgentError("No such order.")
+    wrapped = AgentError("No such order.")
+    wrapped.__cause__ = deliberate
+    broken = AgentError("It broke.")
+    broken.__cause__ = KeyError("a secret")
+    away = BackendError()
+    away.__cause__ = OSError()
+    shown = [worth_a_trace(each) for each in (deliberate, wrapped, broken, away)]
+    assert shown == [None, None, broken, None]
 
 
 def test_an_error_is_told_with_what_caused_it() -> None:

@@ -1,4 +1,4 @@
-"""The agent card: a profile and the agent's addresses in, a card out, in one of three flavours.
+"""The agent card: a profile and the agent's addresses in, a card out, in one of several flavours.
 
 The hybrid card is a 1.0 card with 0.3's fields added, so that one document serves every client. Two keys need care:
 
@@ -24,11 +24,13 @@ import msgspec
 
 from llamon_agent.domain.profile import Extension, Profile, Scheme, Skill
 
-Flavour = Literal["hybrid", "1.0", "0.3"]
+Flavour = Literal["hybrid", "1.0", "only-1.0", "0.3"]
+"""Both versions in one; 1.0's, which lists the interfaces of 0.3, too; 1.0's without them; and 0.3's."""
 
 Json = dict[str, Any]
 
 
+_BOTH_VERSIONS = ("1.0", "0.3")
 _BEARER = "bearer"
 _JSON_RPC, _REST, _GRPC = "JSONRPC", "HTTP+JSON", "GRPC"
 
@@ -51,11 +53,13 @@ def card_of(profile: Profile, interfaces: Interfaces, flavour: Flavour) -> Json:
     """The card of an agent, not signed. Source: A2A 1.0 §4.4.1; 0.3 §5.5."""
     match flavour:
         case "1.0":
+            return _of_both(profile) | _of_10(profile, interfaces, _BOTH_VERSIONS)
+        case "only-1.0":
             return _of_both(profile) | _of_10(profile, interfaces, ("1.0",))
         case "0.3":
             return _of_both(profile) | _of_03(profile, interfaces)
         case "hybrid":
-            new, old = _of_10(profile, interfaces, ("1.0", "0.3")), _of_03(profile, interfaces)
+            new, old = _of_10(profile, interfaces, _BOTH_VERSIONS), _of_03(profile, interfaces)
             both = {"capabilities": old["capabilities"] | new["capabilities"]}
             if profile.bearer:
                 both["securitySchemes"] = {_BEARER: _SCHEME_10 | _SCHEME_03}

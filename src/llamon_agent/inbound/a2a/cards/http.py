@@ -36,7 +36,7 @@ def card_routes(cards: Cards, *, under: str) -> list[BaseRoute]:
 
     async def current(request: Request) -> Response:
         version = version_of(request.scope, read_headers(request.scope)) or ""
-        return _card(request, cards, "1.0" if _IS_10.fullmatch(version.strip()) else cards.site.plain)
+        return _card(request, cards, cards.site.new if _IS_10.fullmatch(version.strip()) else cards.site.plain)
 
     async def old(request: Request) -> Response:
         return _card(request, cards, "0.3")

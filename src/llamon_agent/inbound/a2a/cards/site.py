@@ -59,6 +59,11 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     signer: Signer | None = None
     plain: Flavour = "hybrid"
 
+    @property
+    def new(self) -> Flavour:
+        """The card for clients that ask for 1.0; some of them look there for 0.3's interfaces, too."""
+        return "1.0" if self.plain == "hybrid" else self.plain
+
 
 class Cards:
     """The cards of one site. Shape: a base_url has no slash at its end."""
@@ -73,7 +78,7 @@ class Cards:
 
     def extended_card(self, base_url: str, version: Literal["1.0", "0.3"]) -> bytes:
         """The card for authenticated callers, in their version's shape. Source: A2A 1.0 §3.1.11; 0.3 §7.10."""
-        return self._written(base_url, version, True).body
+        return self._written(base_url, self.site.new if version == "1.0" else version, True).body
 
     def _write(self, base_url: str, flavour: Flavour, is_extended: bool) -> Written:
         site = self.site

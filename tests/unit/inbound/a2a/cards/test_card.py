@@ -50,7 +50,7 @@ def card(profile: Profile, flavour: Flavour, **interfaces: Any) -> Any:
 
 
 def test_the_pure_1_0_card_to_the_letter() -> None:
-    assert card(FULL, "1.0") == {
+    assert card(FULL, "only-1.0") == {
         "name": "Demo",
         "description": "Answers questions.",
         "version": "1.2.3",
@@ -118,6 +118,13 @@ def test_the_hybrid_card_is_both_with_1_0_first() -> None:
     assert hybrid["securitySchemes"]["bearer"] == new["securitySchemes"]["bearer"] | old["securitySchemes"]["bearer"]
     shared = set(new) & set(old) - {"capabilities", "securitySchemes"}
     assert {key: hybrid[key] for key in shared} == {key: new[key] for key in shared}
+
+
+def test_the_card_for_clients_of_1_0_lists_the_interfaces_of_0_3_too() -> None:
+    """The official client for JavaScript looks there for them, where it may speak the older version."""
+    both = card(FULL, "1.0")
+    assert both["supportedInterfaces"] == card(FULL, "hybrid")["supportedInterfaces"]
+    assert {**both, "supportedInterfaces": []} == {**card(FULL, "only-1.0"), "supportedInterfaces": []}
 
 
 def test_a_pure_card_has_no_key_of_the_other_version() -> None:
@@ -189,7 +196,7 @@ def test_an_agent_that_shares_the_grpc_port_is_named_by_a_tenant_which_0_3_has_n
 
 
 def test_rest_paths_follow_without_a_second_slash() -> None:
-    root = card_of(BARE, Interfaces(url="https://a.example/"), "1.0")["supportedInterfaces"]
+    root = card_of(BARE, Interfaces(url="https://a.example/"), "only-1.0")["supportedInterfaces"]
     assert [way["url"] for way in root] == ["https://a.example/", "https://a.example"]
 
 
