@@ -38,9 +38,13 @@ class Site:
     """A web site of one page. Shape: `behind` is where everything else that is asked of it goes, None for nowhere."""
 
     def __init__(self, script: str, behind: tuple[str, int] | None = None) -> None:
-        self._page = f"<!doctype html><meta charset=utf-8><script>{script}</script>".encode()
+        self.show(script)
         self._behind = behind
         self._reports: asyncio.Queue[Any] = asyncio.Queue()
+
+    def show(self, script: str) -> None:
+        """Serve the page with this script."""
+        self._page = f"<!doctype html><meta charset=utf-8><script>{script}</script>".encode()
 
     async def report(self) -> Any:
         """What the page's script says that it did and learnt."""

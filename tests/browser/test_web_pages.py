@@ -108,3 +108,24 @@ async def test_a_page_whose_name_is_led_to_the_edge_can_do_no_more(
     assert all("a2a.bearer_token" in text for _, text in learnt.values())
     assert is_there(precious)
     assert await tasks_of(deleting) == []
+
+
+async def test_a_page_of_a_listed_origin_calls_and_reads_the_answer(
+    precious: Path, home: tuple[Site, str], tmp_path: Path
+) -> None:
+    reports, home_url = home
+    env = {"DELETED_FILE": str(precious)}
+    site = Site("")
+    async with asyncio.timeout(120), serving(site, "127.0.0.1") as port:
+        env["LLAMON_A2A__CORS_ORIGINS"] = json.dumps([f"http://localhost:{port}"])
+        with running_edge(str(ROOT / "tests/browser/agent.py:graph"), data=tmp_path / "data", env=env) as listed:
+            site.show(
+                attack(listed.url, "cors", home_url).replace("body: new Blob", f"headers: {_JSON}, body: new Blob")
+            )
+            with browsing(f"http://localhost:{port}{PAGE}", tmp_path / "profile", {}):
+                learnt = await reports.report()
+    assert {status for status, _ in learnt.values()} == {200}
+    assert "input-required" in learnt["begin"][1]
+
+
+_JSON = json.dumps({"content-type": "application/json", "a2a-version": "0.3"})

@@ -170,6 +170,55 @@ async def test_a_page_cannot_pretend_to_come_by_a_trusted_proxy() -> None:
         assert (await http.post("/a2a", headers={**forwarded, "x-forwarded-host": "evil.test"})).status_code == 403
 
 
+HOST_PAGE = "https://host.example"
+
+
+def preflight(origin: str = HOST_PAGE) -> dict[str, str]:
+    headers = "authorization, content-type, a2a-version"
+    return {"origin": origin, "access-control-request-method": "POST", "access-control-request-headers": headers}
+
+
+@pytest.mark.parametrize("token", [{}, {"bearer_token": "t"}])
+@pytest.mark.parametrize("path", ["/a2a", "/a2a/echo", "/a2a/message:send", "/a2a/message:stream"])
+async def test_pages_of_a_listed_origin_call_from_a_browser(path: str, token: dict[str, str]) -> None:
+    async with edge(cors_origins=[HOST_PAGE], **token) as http:
+        allowed = await http.options(path, headers=preflight())
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, HOST_PAGE)
+        assert "a2a-version" in allowed.headers["access-control-allow-headers"].lower()
+        body = SEND if path in ("/a2a", "/a2a/echo") else REST_SEND
+        sent = {"origin": HOST_PAGE, "sec-fetch-site": "cross-site", "authorization": "Bearer t"}
+        answer = await http.post(path, content=body, headers=sent)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, HOST_PAGE)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.test", "http://host.example", "https://host.example:8443", "null"])
+async def test_pages_of_no_other_origin_may(origin: str) -> None:
+    async with edge(cors_origins=[HOST_PAGE], bearer_token="t") as http:
+        refused = await http.options("/a2a", headers=preflight(origin))
+        assert "access-control-allow-origin" not in refused.headers
+        answer = await http.post("/a2a", content=SEND, headers={"origin": origin, "authorization": "Bearer t"})
+        assert "access-control-allow-origin" not in answer.headers
+    async with edge(cors_origins=[HOST_PAGE]) as http:
+        assert (await http.post("/a2a", content=SEND, headers={"origin": origin})).status_code == 403
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_listed_origins_leave_the_public_pages_to_all(path: str) -> None:
+    async with edge(cors_origins=[HOST_PAGE]) as http:
+        for origin in (HOST_PAGE, "https://evil.test"):
+            assert (await http.options(path, headers=preflight(origin))).status_code == 204
+            answer = await http.get(path, headers={"origin": origin})
+            assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+
+
+async def test_with_two_proxies_the_first_ones_word_counts_for_pages_too() -> None:
+    async with edge(trust_proxy=2, allowed_hosts=["agents.example.com"]) as http:
+        forwarded = {"x-forwarded-host": "agents.example.com, inner.test"}
+        assert (await http.post("/a2a", content=SEND, headers=forwarded)).status_code == 200
+        forged = {"x-forwarded-host": "agents.example.com, evil.test, inner.test"}
+        assert (await http.post("/a2a", content=SEND, headers=forged)).status_code == 403
+
+
 @asynccontextmanager
 async def grpc_channel(**a2a: Any) -> AsyncIterator[grpc.aio.Channel]:
     config = config_of(grpc={"listen": "127.0.0.1:0"}, **a2a)

@@ -36,6 +36,7 @@ from llamon_agent.config.values import (
     HostName,
     HostPort,
     Mode,
+    Origin,
     PublicUrl,
     RpcPath,
     Seconds,
@@ -131,8 +132,12 @@ class A2aConfig(Section):
     caller_headers: tuple[CallerHeader, ...] = ()
     """Request headers (over gRPC: metadata) that agents are given, by their names in lower case. They are not kept: not
     with a task, not in a checkpoint, not in the log."""
-    trust_proxy: bool = False
-    """Whether to believe X-Forwarded headers. Only with a proxy in front that sets them itself."""
+    trust_proxy: bool | Annotated[int, Field(ge=1, le=10)] = False
+    """Whether to believe X-Forwarded headers: true with one proxy in front that sets them itself, or the number of
+    proxies that append to them one after the other."""
+    cors_origins: tuple[Origin, ...] = ()
+    """The origins whose web pages may call the agents from a browser, such as https://host.example. Cards are for pages
+    of all origins."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 10 << 20
     """The largest request body that is read, in bytes."""
 
@@ -190,6 +195,9 @@ class AgentConfig(Section):
     """How much the files of one message may have together, in bytes; a2a.max_body_bytes bounds them too."""
     direct_messages: bool = False
     """Whether the agent may answer a new message with a message, and no task is made of it."""
+    answer_in_status: bool = False
+    """Whether a completed task has its answer's text as `status.message`, too, for hosts that read nothing else. Hosts
+    that read both then show it twice."""
     task_ids: Literal["server", "client"] = "server"
     """Which side makes the ids of new tasks. With `client`, a message with an unknown task id starts that task, as in
     A2A 0.2."""
@@ -352,6 +360,7 @@ def _spec(config: EdgeConfig, key: str, agent: AgentConfig, *, name: str) -> Age
             session_id=agent.session_id or a2a.session_id,
             timeout_s=agent.timeout or a2a.timeout,
             direct_messages=agent.direct_messages,
+            answer_in_status=agent.answer_in_status,
             task_ids=agent.task_ids,
             when_busy=agent.when_busy,
         ),

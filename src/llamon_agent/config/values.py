@@ -182,6 +182,17 @@ def _caller_header(name: str) -> str:
     return name.lower()
 
 
+_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
+
+
+def _origin(value: str) -> str:
+    """Source: RFC 6454 §6.2 (as browsers write it: lower case, no slash at the end)."""
+    if not _ORIGIN.fullmatch(value):
+        raise Wrong("must be an origin, such as https://host.example or http://localhost:3000")
+    return value.lower()
+
+
+Origin = Annotated[str, AfterValidator(_origin)]
 HostPort = Annotated[str, AfterValidator(_host_port)]
 CallerHeader = Annotated[str, AfterValidator(_caller_header)]
 HostName = Annotated[str, AfterValidator(_host_name)]

@@ -27,7 +27,7 @@ from llamon_agent.domain.events import (
 )
 from llamon_agent.domain.lifecycle import may_follow
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text, sound
-from llamon_agent.domain.task import Task, TaskState, TaskStatus
+from llamon_agent.domain.task import Task, TaskState, TaskStatus, answer_text
 from llamon_agent.runs.ports.agent import Agent, ChecksMessages, Turn
 from llamon_agent.runs.ports.run import RunRequest, Target
 
@@ -179,15 +179,20 @@ def begun(task: Task, answer: Message, now_ms: int) -> Task:
     )
 
 
-def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) -> Task:
+def ended(
+    task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str], *, answer_in_status: bool = False
+) -> Task:
     """The task after its run. The reason of a failure or a refusal is in its status, and is also the last message of
     its history, as some clients read only `history[-1]` of a failed task.
 
+    Shape:  answer_in_status: the message of a completed status is the text of the last artifact that has any.
     Raises: Conflict: the task is in a state that this end may not follow.
     """
     state, message = _status_of(task, outcome, new_id)
     if not may_follow(task.status.state, state):
         raise Conflict
+    if answer_in_status and state is TaskState.COMPLETED and (text := _last_text(task)):
+        message = agent_message(task, text, new_id)
     history = task.history
     if state in _REASONED and message is not None:
         history = (*history, message)
@@ -197,6 +202,11 @@ def ended(task: Task, outcome: Outcome, now_ms: int, new_id: Callable[[], str]) 
         history=history,
         seq=task.seq + 1,
     )
+
+
+def _last_text(task: Task) -> str:
+    written = (answer_text([artifact]) for artifact in reversed(task.artifacts))
+    return next((text for text in written if text), "")
 
 
 def _status_of(task: Task, outcome: Outcome, new_id: Callable[[], str]) -> tuple[TaskState, Message | None]:

@@ -88,7 +88,8 @@ class TaskRecorder:
                 return
             task, updates, closes = live.end_updates(outcome)
             before = msgspec.structs.replace(task, seq=live.event_log.seq + len(updates))
-            after = ended(before, outcome, self._clock(), self._new_id)
+            in_status = execution.runtime is not None and execution.runtime.target.answer_in_status
+            after = ended(before, outcome, self._clock(), self._new_id, answer_in_status=in_status)
             await self._store.save(after, expect=live.saved_seq)
             live.mark_recorded(after, [*updates, StatusUpdate(seq=after.seq, status=after.status, closes=closes)])
             execution.end(after)

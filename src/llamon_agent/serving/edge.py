@@ -36,6 +36,7 @@ from llamon_agent.inbound.a2a.endpoint import Webhooks
 from llamon_agent.runs.ports.agent import Agent
 from llamon_agent.runs.ports.run import Runtime
 from llamon_agent.runs.service import RunService
+from llamon_agent.serving.cors import Cors
 from llamon_agent.serving.left_out import BROKE, check_failed, graphs_of, log_left_out, without
 from llamon_agent.serving.project_auth import open_project_auth
 from llamon_agent.serving.routes import AgentSet, EdgeRoutes, EdgeServices, build_routes
@@ -113,6 +114,7 @@ class Edge:
         self._retiring: set[asyncio.Task[None]] = set()
         self._reload_lock = asyncio.Lock()
         self._app: ASGIApp = Starlette()
+        self._cors: Cors | None = None
         self._calls: dict[str, ASGIApp] = {}
 
     async def __aenter__(self) -> Self:
@@ -130,7 +132,12 @@ class Edge:
         guard = self._routes and self._routes.guard
         if guard and scope["type"] == "http" and (refusal := guard.refusal(scope)):
             await guard.refuse(refusal, scope, send)
-            return
+        elif self._cors and scope["type"] == "http" and self._cors.concerns(scope):
+            await self._cors(scope, receive, send)
+        else:
+            await self._dispatch(scope, receive, send)
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Nearly every request is a call. Its path is looked up in a dict, however many agents there are.
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         app = self._calls.get(scope["path"], self._app) if is_call else self._app
@@ -263,6 +270,7 @@ class Edge:
         )
         self._routes = build_routes(config.a2a, agent_set, services)
         self._app = Starlette(routes=self._routes.routes)
+        self._cors = Cors(self._dispatch, config.a2a, self._routes.public) if config.a2a.cors_origins else None
         calls = [(route.path, route.app) for route in self._routes.routes if isinstance(route, Route)]
         self._calls = {path: app for path, app in reversed(calls) if isinstance(app, RpcApp)}
         for one in replaced:

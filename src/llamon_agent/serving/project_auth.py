@@ -52,4 +52,4 @@ def _consequence(a2a: A2aConfig) -> str:
 
 def _is_reachable(a2a: A2aConfig) -> bool:
     """Whether others can reach the edge, be it through a proxy."""
-    return not is_loopback(a2a.host) or a2a.public_url is not None or a2a.trust_proxy
+    return not is_loopback(a2a.host) or a2a.public_url is not None or bool(a2a.trust_proxy)

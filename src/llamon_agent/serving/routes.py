@@ -17,7 +17,13 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
 from llamon_agent.inbound.a2a.bindings.streaming import Artifacts
 from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, known_hosts
-from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
+from llamon_agent.inbound.a2a.cards.agents_page import (
+    AgentListing,
+    AgentsSite,
+    agents_routes,
+    nothing_here_route,
+    unknown_agent_route,
+)
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Performer, Webhooks
@@ -49,10 +55,12 @@ class EdgeRoutes(msgspec.Struct, frozen=True, kw_only=True):
     """What answers calls: the routes of the URLs, in the order in which they are tried, and the target of gRPC calls,
     which have no URL.
 
-    Shape: guard refuses calls from other sites' web pages; None where callers need a token.
+    Shape: public are those of them that web pages of all origins may read; guard refuses calls from other sites' web
+           pages, None where callers need a token.
     """
 
     routes: Sequence[BaseRoute]
+    public: Sequence[BaseRoute]
     grpc_target: GrpcTarget
     guard: WebGuard | None = None
 
@@ -78,7 +86,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
     admission = Admission(
         auth=Auth(a2a.tokens(), services.own_auth),
         public_url=a2a.public_url,
-        trusted=a2a.trust_proxy,
+        trusted=int(a2a.trust_proxy),
         caller_headers=tuple(name.encode() for name in a2a.caller_headers),
         max_body_bytes=a2a.max_body_bytes,
     )
@@ -107,6 +115,8 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         *of_agents,
         *_calls(a2a, main, admission, a2a.path),  # the last, because any first segment of its path may be a tenant
         unknown_agent_route(a2a.path),
+        *rpc_routes(main, admission, path="/"),  # for clients that are given only the origin
+        nothing_here_route(a2a.path),
     ]
     public = [*public_pages, *chain.from_iterable(own_cards.values())]
     return _guarded(a2a, services, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
@@ -128,9 +138,12 @@ def _guarded(
     """The routes, guarded against other sites' web pages where callers need no token."""
     known = _known(a2a, services)
     base_url = a2a.public_url or f"http://{a2a.listen}"
-    guard = WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None
+    guard = WebGuard(routes, public=public, known=known, trusted=int(a2a.trust_proxy)) if known else None
     return EdgeRoutes(
-        routes=routes, grpc_target=msgspec.structs.replace(grpc_target, base_url=base_url, known=known), guard=guard
+        routes=routes,
+        public=public,
+        grpc_target=msgspec.structs.replace(grpc_target, base_url=base_url, known=known),
+        guard=guard,
     )
 
 
@@ -141,7 +154,7 @@ def _known(a2a: A2aConfig, services: EdgeServices) -> KnownHosts | None:
     """
     if a2a.bearer_token and services.own_auth is None:
         return None
-    return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts)
+    return known_hosts(listen=a2a.host, public_url=a2a.public_url, allowed=a2a.allowed_hosts, origins=a2a.cors_origins)
 
 
 def _calls(a2a: A2aConfig, endpoint: Performer, admission: Admission, path: str) -> list[BaseRoute]:
@@ -166,7 +179,7 @@ def _site(a2a: A2aConfig, spec: AgentSpec, profile: Profile, services: EdgeServi
         profile=msgspec.structs.replace(profile, push=services.webhooks is not None),
         path=agent_path(a2a, name),
         public_url=a2a.public_url,
-        trusted=a2a.trust_proxy,
+        trusted=int(a2a.trust_proxy),
         started_s=services.started_s,
         plain="hybrid" if a2a.card == "hybrid" else "only-1.0",
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
@@ -241,7 +254,7 @@ def _listed(a2a: A2aConfig, agent_set: AgentSet) -> AgentsSite:
         )
         for spec, profile in agent_set.agents
     ]
-    return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=a2a.trust_proxy)
+    return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=int(a2a.trust_proxy))
 
 
 def _modes(spec: AgentSpec, profile: Profile) -> Modes:

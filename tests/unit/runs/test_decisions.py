@@ -27,7 +27,7 @@ from llamon_agent.domain.events import (
     Reply,
 )
 from llamon_agent.domain.message import Data, Message, Metadata, Role, Text
-from llamon_agent.domain.task import PAUSED, TERMINAL, Task, TaskState, TaskStatus
+from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState, TaskStatus
 from llamon_agent.runs.decisions import (
     NODE_LOST,
     Begin,
@@ -257,6 +257,21 @@ def test_a_task_of_an_earlier_version_has_its_questions_as_data() -> None:
         msgspec.structs.replace(paused, status=msgspec.structs.replace(paused.status, message=old)),
         answering({"answers": {"a": 1}}),
     )
+
+
+def test_a_completed_status_has_the_answers_text_where_that_is_wanted() -> None:
+    texts = {"answer-1": "Earlier.", "answer-2": "Now."}
+    made = [Artifact(artifact_id=name, parts=(Text.of(text),)) for name, text in texts.items()]
+    chart = Artifact(artifact_id="chart", parts=(Data(data={}),))
+    worked = msgspec.structs.replace(task(), artifacts=(*made, chart))
+    told = ended(worked, Complete(), 9, ids, answer_in_status=True).status
+    assert told.message is not None
+    assert told.message.parts == (Text.of("Now."),)
+    assert ended(worked, Complete(), 9, ids).status.message is None
+    assert ended(task(), Complete(), 9, ids, answer_in_status=True).status.message is None
+    failed = ended(worked, Error(public="It broke."), 9, ids, answer_in_status=True).status
+    assert failed.message is not None
+    assert failed.message.parts == (Text.of("It broke."),)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))

@@ -108,3 +108,35 @@ async def test_the_default_agents_card_is_signed_once_for_all_its_places() -> No
     assert cards[0].json()["signatures"]
     assert cards[0].content == cards[1].content
     assert cards[0].headers["etag"] == cards[1].headers["etag"]
+
+
+@pytest.mark.parametrize("path", ["/a2a", "/x/y", "/"])
+async def test_json_rpc_is_taken_at_the_origin_too(path: str) -> None:
+    async with site({"path": path}) as http:
+        assert await code_of(http, "/", "message/send", message_03()) is None
+        assert "text/plain" in (await http.get("/")).headers["content-type"]
+
+
+@pytest.mark.parametrize("where", ["/a2a/v1/message:send", "/a2a/message:send", "/a2a/one/v1/message:stream"])
+async def test_json_rpc_at_a_path_of_http_json_is_told_where_it_goes(where: str) -> None:
+    async with site() as http:
+        response = await http.post(where, content=call("message/send", message_03()))
+        assert response.status_code == 400
+        assert "This is a JSON-RPC request, and this path takes HTTP+JSON." in response.text
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+async def test_a_path_where_nothing_is_says_where_calls_go(method: str) -> None:
+    async with site() as http:
+        response = await http.request(method, "/v1/message:send", content=b"{}")
+        assert response.status_code == 404
+        assert "A2A calls go to /a2a;" in response.json()["error"]
+
+
+async def test_an_answer_is_in_the_status_too_where_that_is_wanted() -> None:
+    async with site(answer_in_status=True) as http:
+        for path, told in (("/a2a/one", None), ("/a2a/two", "done")):
+            task = (await http.post(path, content=call("message/send", message_03()))).json()["result"]
+            assert task["artifacts"][0]["parts"][0]["text"] == "done"
+            message = task["status"].get("message")
+            assert (message and message["parts"][0]["text"]) == told

@@ -73,7 +73,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     Shape: session_id is a template in which {context_id} stands for the context; None is the context itself.
            direct_messages says that a Reply to a new message is sent as a message, and no task is made of it;
-           task_ids says which side names new tasks; when_busy, what becomes of a message to a task that is working.
+           task_ids says which side names new tasks; when_busy, what becomes of a message to a task that is working;
+           answer_in_status says that the text of an answer is the message of the completed status, too.
     Units: timeout_s is how many seconds a run may take.
     """
 
@@ -86,6 +87,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     direct_messages: bool = False
     task_ids: Literal["server", "client"] = "server"
     when_busy: Literal["refuse", "wait"] = "refuse"
+    answer_in_status: bool = False
 
 
 class Runtime(msgspec.Struct, frozen=True):

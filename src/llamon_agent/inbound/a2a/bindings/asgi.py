@@ -125,7 +125,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
     auth: Auth
     public_url: str | None = None
-    trusted: bool = False
+    trusted: int = 0
     caller_headers: tuple[bytes, ...] = ()
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
@@ -182,13 +182,13 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
         return base_url_of(scope, headers, configured=self.public_url, trusted=self.trusted)
 
 
-def base_url_of(scope: Scope, headers: Headers, *, configured: str | None, trusted: bool) -> str:
+def base_url_of(scope: Scope, headers: Headers, *, configured: str | None, trusted: int) -> str:
     """The address that a caller knows this server by, without a slash at its end; see `card.public_base`."""
     texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
     return public_base(texts, configured=configured, trusted=trusted, scheme=scope.get("scheme", "http"))
 
 
-def base_url_headers(*, trusted: bool) -> tuple[str, ...]:
+def base_url_headers(*, trusted: int) -> tuple[str, ...]:
     """The headers that this address depends on, for a cache to know."""
     return ("Host", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Prefix") if trusted else ("Host",)
 

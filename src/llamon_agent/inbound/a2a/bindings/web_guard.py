@@ -29,6 +29,7 @@ from starlette.types import Scope, Send
 
 from llamon_agent.domain.errors import MAX_ECHO_CHARS, PermissionDenied
 from llamon_agent.inbound.a2a.bindings.asgi import read_headers, respond
+from llamon_agent.inbound.a2a.cards.card import forwarded
 
 _AUTHORITY = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::\d{1,5})?",
@@ -45,11 +46,13 @@ _A_TOKEN = "set a2a.bearer_token on the edge, and send the token"
 class KnownHosts(msgspec.Struct, frozen=True, kw_only=True):
     """The host names by which an edge may be called, besides any address and `localhost`.
 
-    Shape: names are lower case, without a port; public_url is the address that callers use, if one is configured.
+    Shape: names are lower case, without a port; public_url is the address that callers use, if one is configured;
+           origins are those whose pages may call the edge.
     """
 
     names: frozenset[str] = frozenset()
     public_url: str | None = None
+    origins: frozenset[str] = frozenset()
 
 
 class BrowserHeaders(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,21 +68,23 @@ class BrowserHeaders(msgspec.Struct, frozen=True, kw_only=True):
     site: str | None = None
 
 
-def known_hosts(*, listen: str, public_url: str | None, allowed: Iterable[str]) -> KnownHosts:
+def known_hosts(
+    *, listen: str, public_url: str | None, allowed: Iterable[str], origins: Iterable[str] = ()
+) -> KnownHosts:
     """The host names by which an edge may be called. Shape: listen is a host without a port."""
     public = urlsplit(public_url or "").hostname or ""
     names = frozenset(_plain(name) for name in (listen, public, *allowed) if name)
-    return KnownHosts(names=names, public_url=public_url)
+    return KnownHosts(names=names, public_url=public_url, origins=frozenset(origins))
 
 
-def read_browser_headers(headers: Mapping[bytes, bytes], *, scheme: str, trusted: bool) -> BrowserHeaders:
+def read_browser_headers(headers: Mapping[bytes, bytes], *, scheme: str, trusted: int) -> BrowserHeaders:
     """What the headers say. Shape: by lower-case names, repeated ones joined; trusted as in `cards.site.CardSite`.
 
     A proxy's headers count in addition to the client's, not instead of them: a page can send them, too.
     """
     texts = {name: value.decode("latin-1").strip() for name, value in headers.items()}
-    forwarded = (b"x-forwarded-host", b"x-forwarded-proto") if trusted else ()
-    said = {name: texts[name].rsplit(",", 1)[-1].strip() for name in forwarded if name in texts}
+    of_proxies = (b"x-forwarded-host", b"x-forwarded-proto") if trusted else ()
+    said = {name: forwarded(texts.get(name), trusted) for name in of_proxies}
     hosts = (texts.get(b"host"), said.get(b"x-forwarded-host"))
     schemes = (scheme, said.get(b"x-forwarded-proto"))
     return BrowserHeaders(
@@ -118,7 +123,9 @@ def _is_known(host: str, known: KnownHosts) -> bool:
 
 
 def _is_foreign(seen: BrowserHeaders, known: KnownHosts) -> bool:
-    """Whether a page sends it that is not of the edge's own origin."""
+    """Whether a page sends it that is not of the edge's own origin, nor of one that may call it."""
+    if seen.origin in known.origins:
+        return False
     if seen.site is not None and seen.site not in _OWN_SITES:
         return True
     if seen.origin is None:
@@ -166,7 +173,7 @@ class WebGuard:
     """Decides on requests for these routes. Shape: public are those that pages of any origin may read."""
 
     def __init__(
-        self, routes: Sequence[BaseRoute], *, public: Collection[BaseRoute], known: KnownHosts, trusted: bool = False
+        self, routes: Sequence[BaseRoute], *, public: Collection[BaseRoute], known: KnownHosts, trusted: int = 0
     ) -> None:
         self._routes = routes
         self._public = public

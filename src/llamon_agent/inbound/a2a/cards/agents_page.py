@@ -25,7 +25,7 @@ _SHARED = {
     "cache-control": "no-cache",
     "x-content-type-options": "nosniff",
 }
-_VARY = f"Accept, {', '.join(base_url_headers(trusted=True))}"
+_VARY = f"Accept, {', '.join(base_url_headers(trusted=1))}"
 _STYLE = "body{font:1rem/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}dd{margin:0 0 1rem}"
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -44,7 +44,7 @@ class AgentsSite(msgspec.Struct, frozen=True, kw_only=True):
 
     agents: Sequence[AgentListing]
     public_url: str | None = None
-    trusted: bool = False
+    trusted: int = 0
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +85,18 @@ def agents_routes(site: AgentsSite) -> list[BaseRoute]:
 def unknown_agent_route(path: str) -> BaseRoute:
     """Whatever lies under the agents' path and is none of them."""
     return Route(f"{path.rstrip('/')}/{{rest:path}}", _unknown, methods=_ANY_METHOD)
+
+
+def nothing_here_route(path: str) -> BaseRoute:
+    """Whatever lies elsewhere. Shape: path takes the calls of the default agent."""
+    where = {
+        "error": f"There is nothing here. A2A calls go to {path}; {LIST_PATH} lists the agents with their addresses."
+    }
+
+    async def nothing_here(_request: Request) -> Response:
+        return JSONResponse(where, 404)
+
+    return Route("/{rest:path}", nothing_here, methods=_ANY_METHOD)
 
 
 async def _unknown(request: Request) -> Response:

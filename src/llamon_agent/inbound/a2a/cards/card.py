@@ -214,30 +214,33 @@ _MAX_HOST_CHARS = 255
 _UNKNOWN_HOST = "localhost"
 
 
-def public_base(headers: Mapping[str, str], *, configured: str | None, trusted: bool, scheme: str = "http") -> str:
+def public_base(headers: Mapping[str, str], *, configured: str | None, trusted: int, scheme: str = "http") -> str:
     """The address that a caller knows this server by, without a slash at its end.
 
     Shape: headers by lower-case names; scheme is the connection's. `configured` wins. Else the Host header names the
-           host, and X-Forwarded-Proto, -Host and -Prefix count only where the proxy in front is `trusted`. A value that
-           could be more than a host, a scheme or a path is passed over: nothing of a caller's making gets into a card.
-           Headers that came several times are joined, in their order.
+           host, and X-Forwarded-Proto, -Host and -Prefix count only where proxies in front are trusted: `trusted` is
+           how many there are. A value that could be more than a host, a scheme or a path is passed over: nothing of a
+           caller's making gets into a card. Headers that came several times are joined, in their order.
     """
     if configured:
         return configured.rstrip("/")
     host = _host(headers.get("host")) or _UNKNOWN_HOST
     if not trusted:
         return f"{scheme}://{host}"
-    host = _host(_forwarded(headers, "x-forwarded-host")) or host
-    proto = (_forwarded(headers, "x-forwarded-proto") or "").lower()
-    prefix = (_forwarded(headers, "x-forwarded-prefix") or "").rstrip("/")
+    host = _host(forwarded(headers.get("x-forwarded-host"), trusted)) or host
+    proto = (forwarded(headers.get("x-forwarded-proto"), trusted) or "").lower()
+    prefix = (forwarded(headers.get("x-forwarded-prefix"), trusted) or "").rstrip("/")
     way = proto if proto in ("http", "https") else scheme
     return f"{way}://{host}{prefix if _PREFIX.fullmatch(prefix) else ''}"
 
 
-def _forwarded(headers: Mapping[str, str], name: str) -> str | None:
-    """The last value of a list: the one that the proxy next to us wrote, and no caller could."""
-    value = headers.get(name)
-    return None if value is None else value.rsplit(",", 1)[-1].strip()
+def forwarded(value: str | None, trusted: int) -> str | None:
+    """What the first of our proxies wrote, of a list to which each of them appends; none of it is the caller's.
+
+    Shape: trusted is how many there are. Proxies that pass a list on do not make it longer, so the first value counts
+           where there are fewer.
+    """
+    return None if value is None else value.split(",")[-trusted:][0].strip()
 
 
 def _host(value: str | None) -> str | None:

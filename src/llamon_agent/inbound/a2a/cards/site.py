@@ -44,7 +44,7 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     """Whose cards they are and where the agent is.
 
     Shape: path takes the agent's JSON-RPC calls, and begins its paths of HTTP+JSON; public_url is the address that
-           callers use, None to go by the Host header; trusted says that a proxy of ours sets X-Forwarded-*; grpc is
+           callers use, None to go by the Host header; trusted is how many proxies of ours set X-Forwarded-*; grpc is
            None for cards without it, signer for cards that are not signed; plain is the card at the well-known
            place for clients that ask for no version.
     Units: started_s is seconds since 1970 UTC, what the cards say as Last-Modified.
@@ -54,7 +54,7 @@ class CardSite(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     started_s: float
     public_url: str | None = None
-    trusted: bool = False
+    trusted: int = 0
     grpc: GrpcPort | None = None
     signer: Signer | None = None
     plain: Flavour = "hybrid"

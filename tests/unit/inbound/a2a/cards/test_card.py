@@ -294,7 +294,7 @@ FORWARDED = {
 }
 
 
-def base(headers: dict[str, str], *, configured: str | None = None, trusted: bool = False) -> str:
+def base(headers: dict[str, str], *, configured: str | None = None, trusted: int = False) -> str:
     return public_base(headers, configured=configured, trusted=trusted)
 
 
@@ -356,3 +356,16 @@ def test_of_several_forwarded_values_the_nearest_proxys_counts() -> None:
         "x-forwarded-proto": "http, https",
     }
     assert base(headers, trusted=True) == "https://agents.example.com"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "proxies", "host"),
+    [
+        ("evil.example, agents.example.com, inner", 2, "agents.example.com"),
+        ("evil.example, agents.example.com, inner", 1, "inner"),
+        ("agents.example.com, inner", 3, "agents.example.com"),
+        ("agents.example.com", 2, "agents.example.com"),
+    ],
+)
+def test_with_several_proxies_what_the_first_of_them_wrote_counts(hosts: str, proxies: int, host: str) -> None:
+    assert base({"host": "a", "x-forwarded-host": hosts}, trusted=proxies) == f"http://{host}"

@@ -188,7 +188,7 @@ def _check_origin(target: GrpcTarget, headers: Headers) -> None:
     """
     if target.known is None:
         return
-    asked = read_browser_headers(headers, scheme="http", trusted=False)
+    asked = read_browser_headers(headers, scheme="http", trusted=0)
     if refusal := decide_refusal(asked, target.known):
         log_refusal(refusal, asked)
         raise refusal

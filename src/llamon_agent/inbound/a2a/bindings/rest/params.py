@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from llamon_agent.domain.errors import BadParams
+from llamon_agent.domain.errors import BadParams, BadRequest
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.rest.paths import Place
@@ -111,6 +111,10 @@ _OLD_METHODS: Mapping[str, str] = {
 
 _OLD_LIST = ListTasks(page_size=100, include_artifacts=True)
 """0.3's list, which has neither filters nor pages: the newest tasks, as many as on 1.0's longest page."""
+
+_IS_JSON_RPC = (
+    "This is a JSON-RPC request, and this path takes HTTP+JSON. Send it to the agent's own URL, which its card names."
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -224,7 +228,10 @@ def _given(request: RestRequest) -> Json:
         return _read_query(request.query, ("tenant", *_QUERIES.get(request.operation, ())))
     if request.operation in _BARE and body.strip() in (b"", b"null"):
         return {}
-    return read_object(body)
+    given = read_object(body)
+    if "jsonrpc" in given and "method" in given:
+        raise BadRequest(_IS_JSON_RPC)
+    return given
 
 
 def _read_query(query: bytes, names: tuple[str, ...]) -> Json:
