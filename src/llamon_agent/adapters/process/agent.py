@@ -6,6 +6,7 @@ prompt comes after the host's history, as text. The exit code decides last how a
 The command line is checked when the agent is loaded, so its mistakes show at the start, and not first in a run.
 """
 
+import asyncio
 import errno
 import shutil
 import signal
@@ -52,6 +53,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     kill_after_s: float = 1.5
 
 
+EXIT_WITHIN_S = 10.0
+"""How long a command may take to exit once it has written how its run ends. Then it is stopped, and what it wrote
+counts."""
+
+
 class ProcessAgent:
     """An `Agent` that runs a command for each turn."""
 
@@ -67,9 +73,9 @@ class ProcessAgent:
         yield Started(history=outcome)
         prompt = prompt_of(turn, turn.prefill if outcome is not None and outcome.seeded else ())
         output = JsonLinesOutput(turn.task_id, self._new_id) if self._command.output == "jsonl" else TextOutput()
-        left_bytes = self._command.max_output_bytes
         async with self._running(turn, prompt) as running:
-            while data := await running.read():
+            left_bytes = self._command.max_output_bytes
+            while output.ending is None and (data := await running.read()):
                 left_bytes -= len(data)
                 if left_bytes < 0:
                     raise AgentError(f"The command wrote more than {self._command.max_output_bytes} bytes.")
@@ -77,9 +83,9 @@ class ProcessAgent:
                     yield event
             for event in output.finish():
                 yield event
-            await running.ended()
+            exits = await _exits(running, within_s=None if output.ending is None else EXIT_WITHIN_S)
             code = await running.stop(self._command.kill_after_s)
-        yield end_of(output.ending, code)
+        yield end_of(output.ending, code if exits else 0)
 
     async def close_turn(self, thread_id: str) -> None:
         """Nothing to drop: the process that asked has ended, and the next turn is a new one."""
@@ -121,6 +127,18 @@ class ProcessAgent:
             raise AgentError("The agent's command could not be started.") from exc
         except ValueError as exc:
             raise AgentError("The message holds a character that this agent's command cannot be given.") from exc
+
+
+async def _exits(running: RunningCommand, *, within_s: float | None) -> bool:
+    """Whether the command exits by itself; what it still writes is not needed."""
+    try:
+        async with asyncio.timeout(within_s):
+            while await running.read():
+                pass
+            await running.ended()
+    except TimeoutError:
+        return False
+    return True
 
 
 def of_caller(caller: Caller, wanted: Mapping[str, str]) -> dict[str, str]:

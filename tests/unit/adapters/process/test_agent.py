@@ -141,6 +141,24 @@ async def test_a_run_that_fails_says_why(script: str, public: str) -> None:
     assert await failure(agent_of(sh(script), output="jsonl")) == public
 
 
+@pytest.mark.parametrize(
+    ("said_last", "ending"),
+    [
+        ({"complete": "all"}, Complete(text="all")),
+        ({"interrupt": "sure?"}, Interrupt(text="sure?", questions=(Question(id="id-1", value="sure?"),))),
+    ],
+)
+@pytest.mark.parametrize("then", ["exec sleep 600", "trap '' TERM; while :; do sleep 600; done", "cat /dev/zero"])
+async def test_a_command_that_has_said_its_end_and_does_not_exit_is_stopped(
+    said_last: object, ending: AgentEvent, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = children()
+    monkeypatch.setattr("llamon_agent.adapters.process.agent.EXIT_WITHIN_S", 0.0)
+    agent = agent_of(sh(lines_of(said_last) + "\n" + then), output="jsonl")
+    assert await said(agent) == [Started(), ending]
+    assert children() == before
+
+
 def test_an_unknown_signal_is_reported_by_number() -> None:
     with pytest.raises(AgentError) as caught:
         end_of(None, -99)
