@@ -29,6 +29,7 @@ from llamon_agent.runs.ports.store import PushStore
 from llamon_agent.runs.service import RunService
 from llamon_agent.serving.edge import Edge
 from llamon_agent.serving.logs import set_up_logging
+from llamon_agent.serving.loop_watch import watching_loop
 from llamon_agent.serving.process import (
     Server,
     contained_task,
@@ -40,6 +41,7 @@ from llamon_agent.serving.process import (
     now_ms,
     rarer_collections,
     reloading_on_hangup,
+    run_to_end,
     stopping_on_signals,
 )
 from llamon_agent.serving.storage import Storage, open_storage
@@ -110,11 +112,14 @@ def serve(
         logger.warning("a2a.enabled is false: nothing listens")
         return
     runner = asyncio.Runner(loop_factory=new_event_loop)
+    code = 0
     try:
-        runner.run(_serve(config, load or (lambda: config), ready))
+        code = run_to_end(runner, _serve(config, load or (lambda: config), ready))
     finally:
-        with exiting_despite_threads():
+        with exiting_despite_threads(code=code):
             runner.close()
+    if code:
+        raise SystemExit(code)
 
 
 async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Ready) -> None:
@@ -135,7 +140,7 @@ async def _serve(config: EdgeConfig, load: Callable[[], EdgeConfig], ready: Read
             seconds = {"drain_s": config.a2a.drain_s, "unready_s": config.a2a.unready_s}
             server = Server(edge, edge.runs, started, draining, **seconds)
             async with reloading_on_hangup(reload, server.stop):
-                with stopping_on_signals(server, _end_commands):
+                with stopping_on_signals(server, _end_commands), watching_loop(edge.runs.running_agents):
                     await server.serve(sockets=[listener])
 
 

@@ -16,7 +16,7 @@ from tests.e2e.test_official_client import answer, saying, text_of, text_of_mess
 from tests.e2e.test_restart import in_background
 
 ODD = """
-import sys, time
+import asyncio, sys, time
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
@@ -31,6 +31,11 @@ def node(state):
 async def leave(state):
     if state["messages"][-1].text == "said interrupt":
         raise KeyboardInterrupt
+    if state["messages"][-1].text == "said stop the loop":
+        asyncio.get_running_loop().call_soon(sys.exit)
+        await asyncio.Event().wait()
+    if state["messages"][-1].text == "said block the loop":
+        time.sleep(4)
 
 graph = StateGraph(MessagesState)
 graph.add_node("node", node)
@@ -52,6 +57,23 @@ async def test_a_node_that_exits_fails_its_own_task_only(tmp_path: Path, odd: st
             for text in ("exit", "interrupt"):
                 assert text_of_message(await answer(client, saying(text))) == "The agent failed."
                 assert text_of((await answer(client, saying("hello"))).artifacts) == "said hello"
+
+
+async def test_an_edge_whose_loop_is_stopped_by_an_agent_ends_with_an_error(tmp_path: Path, odd: str) -> None:
+    with running_edge(odd, "--ephemeral", data=tmp_path / "data") as edge:
+        async with connected(edge.url, "1.0", streaming=False) as client:
+            await in_background(client, "stop the loop", "c1")
+        assert edge.process.wait(20) == 1
+        assert "an agent's code has stopped the event loop of this process (SystemExit" in edge.log.read_text()
+
+
+async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(tmp_path: Path, odd: str) -> None:
+    with running_edge(odd, "--ephemeral", data=tmp_path / "data") as edge:
+        async with connected(edge.url, "1.0", streaming=False) as client:
+            assert text_of((await answer(client, saying("block the loop"))).artifacts) == "said block the loop"
+        await asyncio.to_thread(edge.await_line, "the event loop was blocked for")
+        [line] = [line for line in edge.log.read_text().splitlines() if "has been blocked" in line]
+        assert "odd.py:21; agents at work: odd" in line
 
 
 async def test_a_thread_that_does_not_end_does_not_keep_the_process(tmp_path: Path, odd: str) -> None:

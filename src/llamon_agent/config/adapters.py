@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from llamon_agent.config.problems import Wrong
 from llamon_agent.config.sections import Section
-from llamon_agent.config.values import HEADER_PATTERN, PublicUrl
+from llamon_agent.config.values import HEADER_PATTERN, ClassPath, PublicUrl
 
 _TAKEN = re.compile(r"__.*|thread_id|checkpoint_.*|a2a|(langgraph_)?user_id|langgraph_auth_.*")
 
@@ -68,6 +68,10 @@ class LangGraphConfig(Section):
     """The key of the graph's state that takes the prompt, for a state without `messages`."""
     output_key: str | None = None
     """The key of the graph's state that holds the answer, for a state without `messages`."""
+    allowed_msgpack_modules: tuple[ClassPath, ...] | None = None
+    """The classes, as package.module:Class, of which objects are made when a thread is read, besides those that
+    LangGraph knows. Without it, all: whoever can write to the threads can run code in the edge. With it, even if it is
+    empty, nothing is pickled."""
     store: StoreConfig = StoreConfig()
     """The store that the graph gets if it has none of its own, or one in memory."""
     context: dict[str, Any] = Field(default={})

@@ -192,6 +192,16 @@ def _origin(value: str) -> str:
     return value.lower()
 
 
+_CLASS_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+def _class_path(value: str) -> str:
+    if not _CLASS_PATH.fullmatch(value):
+        raise Wrong("must be a class, as package.module:Class")
+    return value
+
+
+ClassPath = Annotated[str, AfterValidator(_class_path)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostPort = Annotated[str, AfterValidator(_host_port)]
 CallerHeader = Annotated[str, AfterValidator(_caller_header)]

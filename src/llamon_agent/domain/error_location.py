@@ -3,6 +3,7 @@
 import sysconfig
 import traceback
 from pathlib import Path
+from types import FrameType
 
 from llamon_agent.domain.errors import AgentError, LlamonError
 
@@ -39,7 +40,15 @@ def where(error: BaseException) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
+    return _last_of(traceback.extract_tb(error.__traceback__))
+
+
+def where_in(frame: FrameType) -> str:
+    """The file and line that a thread is at, outside of libraries and this package."""
+    return _last_of(traceback.extract_stack(frame))
+
+
+def _last_of(frames: traceback.StackSummary) -> str:
     if not frames:
         return "a place that is not known"
     last = next((frame for frame in reversed(frames) if _is_theirs(frame.filename)), frames[-1])

@@ -22,7 +22,7 @@ from llamon_agent.runs.live_task import LiveTask
 from llamon_agent.runs.ports.agent import Agent, PrunesThreads, Turn
 from llamon_agent.runs.ports.run import Limits, Runtime
 from llamon_agent.runs.ports.store import ContextKey, TaskStore
-from llamon_agent.runs.run import Execution, HandOver, Run, Stop
+from llamon_agent.runs.run import Execution, HandOver, Phase, Run, Stop
 from llamon_agent.runs.task_recorder import TaskRecorder
 
 logger = logging.getLogger(__name__)
@@ -203,6 +203,10 @@ class RunRegistry:
 
     def running_ids(self) -> list[str]:
         return list(self._executions)
+
+    def running_agents(self) -> list[str]:
+        """The names of the agents that are executing now. Another thread may ask."""
+        return [each.live.task.agent for each in list(self._executions.values()) if each.phase is Phase.EXECUTING]
 
     def live(self, task_id: str) -> LiveTask | None:
         return self.tasks.get(task_id)

@@ -127,6 +127,10 @@ class RunService:
             self._keeping = None
             await self._lease.release()
 
+    def running_agents(self) -> list[str]:
+        """The names of the agents that are executing now."""
+        return self._registry.running_agents()
+
     def replace_runtimes(self, runtimes: Mapping[str, Runtime]) -> None:
         """These agents take the messages from now on."""
         self._runtimes = runtimes

@@ -6,8 +6,8 @@ the header's name is replaced before the parser sees it. A JSON body cannot hold
 no raw line breaks. Another body may, so the replacement has the same length: if the body grew, its end would be read as
 the next request, which after a proxy is another caller's (request smuggling, RFC 9112 §11.2).
 
-Neither the parser nor uvicorn limits the bytes before a complete head, or of a body after its request was answered.
-Anyone who reaches the port can send both, with or without a token.
+Neither the parser nor uvicorn limits the bytes before a complete head, or of a body after its request was answered, nor
+the time that a reader leaves an answer unread. Anyone who reaches the port can do that, with or without a token.
 """
 
 import asyncio
@@ -23,6 +23,12 @@ MAX_UNREAD_BYTES = 32 * 1024 * 1024
 
 HEAD_WITHIN_S = 30.0
 """How long a connection may be open with neither a complete head nor an answer in progress."""
+
+WRITE_WITHIN_S = 60.0
+"""How long a reader may take less than `MIN_READ_BYTES` of what waits for it. Then its connection is dropped."""
+
+MIN_READ_BYTES = 16 * 1024
+"""How much a reader has to take in that time, or all there is."""
 
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 _REPLACEMENT = b"x-grade"
@@ -44,10 +50,14 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._in_body = False
         self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._unread_bytes = 0
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -86,6 +96,19 @@ class BoundedHttp(HttpToolsProtocol):
         self._made_progress, self._in_body = True, False
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread_bytes = 0  # its reader has taken something
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size():
+            self._wait_for_reader()
+
     def shutdown(self) -> None:
         """The server stops: close connections whose request is incomplete, as it may stay so. Others are answered."""
         if (cycle := self._last) is not None and cycle.more_body and not cycle.response_complete:
@@ -111,6 +134,20 @@ class BoundedHttp(HttpToolsProtocol):
         if not self.transport.is_closing() and self._is_answered and not self._is_answered_early:
             self.transport.write(_TOO_LARGE)
         self.transport.close()
+
+    def _wait_for_reader(self) -> None:
+        if self._write_timer is None:
+            self._unread_bytes = self.transport.get_write_buffer_size()
+            self._write_timer = self.loop.call_later(WRITE_WITHIN_S, self._drop_idle_reader)
+
+    def _drop_idle_reader(self) -> None:
+        """Drop the connection if too little was read in a whole interval; else wait for another one, if need be."""
+        self._write_timer = None
+        unread_bytes = self.transport.get_write_buffer_size()
+        if self._unread_bytes and unread_bytes > max(0, self._unread_bytes - MIN_READ_BYTES):
+            self.transport.abort()
+        elif unread_bytes:
+            self._wait_for_reader()
 
     def _wait_for_head(self) -> None:
         if self._head_timer is None:

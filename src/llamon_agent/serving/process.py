@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.types import ASGIApp
 
+from llamon_agent.domain.error_location import brief
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.ids import ordered_id
 from llamon_agent.runs.service import RunService
@@ -221,8 +222,29 @@ def stopping_on_signals(server: Server, at_once: Callable[[], None] = lambda: No
             loop.remove_signal_handler(number)
 
 
+def run_to_end(runner: asyncio.Runner, main: Coroutine[Any, Any, None]) -> int:
+    """Run it; the exit code. Whatever stops the loop before its end is an error: `sys.exit` in a callback, say."""
+    has_ended = False
+
+    async def watched() -> None:
+        nonlocal has_ended
+        try:
+            await main
+        finally:
+            has_ended = True
+
+    try:
+        runner.run(watched())
+    except (SystemExit, RuntimeError) as exc:  # the latter is asyncio's word for a loop that was stopped
+        if has_ended:
+            raise
+        logger.critical("an agent's code has stopped the event loop of this process (%s); it ends", brief(exc))
+        return 1
+    return 0
+
+
 @contextlib.contextmanager
-def exiting_despite_threads(after_s: float = 1.0) -> Iterator[None]:
+def exiting_despite_threads(after_s: float = 1.0, *, code: int = 0) -> Iterator[None]:
     """Exit the process after this time, even if a thread with an agent's blocking code does not end.
 
     Python waits for such threads at its end. Everything is recorded by then, so exiting loses nothing.
@@ -230,7 +252,7 @@ def exiting_despite_threads(after_s: float = 1.0) -> Iterator[None]:
 
     def exit_now() -> None:
         logger.warning("a thread of an agent does not end; the process exits without it")
-        os._exit(0)
+        os._exit(code)
 
     timer = threading.Timer(after_s, exit_now)
     timer.daemon = True

@@ -42,7 +42,13 @@ class Storage:
 
         Raises: ConfigError.
         """
-        return await self._checkpoints(spec.target.name, spec.langgraph.checkpointer, stack)
+        checkpoints = await self._checkpoints(spec.target.name, spec.langgraph.checkpointer, stack)
+        allowed = spec.langgraph.allowed_msgpack_modules
+        if checkpoints is not None and allowed is not None:
+            from llamon_agent.adapters.langgraph.checkpoints.serializer import strict_serializer
+
+            checkpoints.serde = strict_serializer(allowed)
+        return checkpoints
 
     async def open_store(self, spec: AgentSpec, stack: AsyncExitStack) -> "Table":
         """The store for an agent's graph, where its threads are. Raises: ConfigError."""

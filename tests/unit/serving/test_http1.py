@@ -15,10 +15,23 @@ from llamon_agent.serving.http1 import BoundedHttp
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
+LARGE_BYTES = 32 * 1024 * 1024
+"""More than the buffers of a connection take."""
+
+
+class Watched(BoundedHttp):
+    """Says when it is closed."""
+
+    lost = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.lost.set()
+
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers with the request's path and, but for /early, the length of its body; /named adds the names of its
-    headers. /never is not answered.
+    headers. /never is not answered, /large with many bytes.
     """
     if scope["path"] == "/never":
         await asyncio.Event().wait()
@@ -27,6 +40,8 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
         size_bytes, more = size_bytes + len(message.get("body", b"")), message.get("more_body", False)
     body = f"{scope['path']} {size_bytes}\n".encode()
+    if scope["path"] == "/large":
+        body = bytes(LARGE_BYTES)
     if scope["path"] == "/named":
         body += b" ".join(name for name, _ in scope["headers"])
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"text/plain")]
@@ -41,7 +56,8 @@ async def connected() -> AsyncIterator[Streams]:
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: BoundedHttp(config, state, {}), "127.0.0.1", 0)
+    Watched.lost = asyncio.Event()
+    server = await loop.create_server(lambda: Watched(config, state, {}), "127.0.0.1", 0)
     async with asyncio.timeout(5), server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         try:
@@ -198,3 +214,32 @@ async def test_a_request_after_trailers_has_its_own_headers() -> None:
         answers = await reader.read()
 
     assert answers.endswith(b"/named 0\nhost content-length x-own connection")
+
+
+@pytest.mark.parametrize("more", ["", "Connection: close"])
+async def test_a_reader_that_takes_nothing_is_dropped(more: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "WRITE_WITHIN_S", 0.05)
+    async with connected() as (reader, writer):
+        writer.write(request("/large", b"", *([more] if more else [])))
+        await Watched.lost.wait()
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(LARGE_BYTES)
+
+
+async def test_a_reader_that_takes_its_time_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "WRITE_WITHIN_S", 0.01)
+    looks, looked_thrice = iter(range(3)), asyncio.Event()
+
+    def look(protocol: BoundedHttp) -> None:
+        """As if the reader had taken enough since the last look."""
+        protocol._unread_bytes = protocol.transport.get_write_buffer_size() + http1.MIN_READ_BYTES
+        decide(protocol)
+        if next(looks, None) is None:
+            looked_thrice.set()
+
+    decide = BoundedHttp._drop_idle_reader
+    monkeypatch.setattr(BoundedHttp, "_drop_idle_reader", look)
+    async with connected() as (reader, writer):
+        writer.write(request("/large", b"", "Connection: close"))
+        await looked_thrice.wait()
+        assert len(await reader.read()) > LARGE_BYTES

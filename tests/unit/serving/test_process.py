@@ -5,6 +5,7 @@ import socket
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 
 import pytest
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from llamon_agent.serving.process import (
     new_id,
     now_ms,
     reloading_on_hangup,
+    run_to_end,
     stopping_on_signals,
 )
 from llamon_agent.store.memory import MemoryTaskStore
@@ -103,6 +105,37 @@ async def test_a_second_signal_does_what_must_be_done_at_once_and_ends(monkeypat
     assert done == ["killed", 128 + signal.SIGTERM]
 
 
+def stopped_by(stop: Callable[[asyncio.AbstractEventLoop], object]) -> int:
+    async def main() -> None:
+        stop(asyncio.get_running_loop())
+        await asyncio.Event().wait()
+
+    with asyncio.Runner() as runner:
+        return run_to_end(runner, main())
+
+
+@pytest.mark.parametrize("stop", [lambda loop: loop.call_soon(sys.exit), lambda loop: loop.call_soon(loop.stop)])
+def test_a_loop_that_is_stopped_from_within_is_an_error(
+    stop: Callable[[asyncio.AbstractEventLoop], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert stopped_by(stop) == 1
+    [record] = caplog.records
+    assert "an agent's code has stopped the event loop" in record.getMessage()
+
+
+def test_an_end_is_none_and_an_error_of_ours_stays_one() -> None:
+    async def ends() -> None:
+        pass
+
+    async def breaks() -> None:
+        raise RuntimeError("ours")
+
+    with asyncio.Runner() as runner:
+        assert run_to_end(runner, ends()) == 0
+        with pytest.raises(RuntimeError, match="ours"):
+            run_to_end(runner, breaks())
+
+
 def test_a_thread_that_ends_in_time_leaves_the_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
@@ -120,9 +153,9 @@ def test_a_thread_that_does_not_end_does_not_keep_the_process(monkeypatch: pytes
         left.set()
 
     monkeypatch.setattr(os, "_exit", leave)
-    with exiting_despite_threads(0.001):
+    with exiting_despite_threads(0.001, code=1):
         assert left.wait(5)
-    assert codes == [0]
+    assert codes == [1]
 
 
 def test_a_port_that_is_taken_is_reported_with_the_remedy() -> None:

@@ -3,6 +3,7 @@
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -13,7 +14,7 @@ from tests.contract.task_store import MINE
 
 from llamon_agent.adapters.langgraph.checkpoints.postgres import AgentPostgresSaver
 from llamon_agent.config.data import DataConfig, PostgresConfig
-from llamon_agent.config.edge import A2aConfig, AgentSpec, EdgeConfig
+from llamon_agent.config.edge import A2aConfig, AgentConfig, AgentSpec, EdgeConfig
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.serving.storage import open_database, open_storage
 from llamon_agent.store.memory import MemoryTaskStore
@@ -105,3 +106,19 @@ async def test_a_missing_library_is_reported_with_what_to_install(
     with pytest.raises(ConfigError, match=r"install llamon-agent\[postgres\]"):
         async with open_storage(in_postgres(database_url)):
             pass
+
+
+async def test_threads_of_an_agent_with_a_list_of_classes_hold_no_others(tmp_path: Path) -> None:
+    sections: dict[str, Any] = {"langgraph": {"allowed_msgpack_modules": []}}
+    config = EdgeConfig(
+        a2a=A2aConfig(target="x:y"),
+        agents={"one": AgentConfig.model_validate(sections), "two": AgentConfig()},
+        data=DataConfig(folder=tmp_path / "data"),
+    )
+    async with open_storage(config.data) as storage, AsyncExitStack() as stack:
+        strict, open_to_all = [await storage.open_checkpoints(each, stack) for each in config.agent_specs()]
+        assert strict is not None
+        assert open_to_all is not None
+        kept = open_to_all.serde.dumps_typed(DataConfig())
+        assert open_to_all.serde.loads_typed(kept) == DataConfig()
+        assert not isinstance(strict.serde.loads_typed(kept), DataConfig)

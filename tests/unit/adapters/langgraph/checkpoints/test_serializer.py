@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, HttpUrl
 
-from llamon_agent.adapters.langgraph.checkpoints.serializer import serializer
+from llamon_agent.adapters.langgraph.checkpoints.serializer import serializer, strict_serializer
+from llamon_agent.domain.errors import ConfigError
 
 
 class Evidence(BaseModel):
@@ -52,3 +53,21 @@ def test_nothing_is_pickled_where_only_known_types_are_made(monkeypatch: pytest.
         serializer().dumps_typed(Plain("a"))
     with pytest.raises(NotImplementedError):
         serializer().loads_typed(kept)
+
+
+def test_a_list_of_classes_lets_only_these_come_back_and_pickles_nothing() -> None:
+    kept = serializer().dumps_typed({"evidence": Evidence(title="a")})
+    listed = strict_serializer([f"{Evidence.__module__}:{Evidence.__name__}"])
+    assert listed.loads_typed(kept) == {"evidence": Evidence(title="a")}
+    read = strict_serializer([]).loads_typed(kept)
+    assert not isinstance(read["evidence"], Evidence)
+    with pytest.raises(TypeError):
+        listed.dumps_typed(Plain("a"))
+    with pytest.raises(NotImplementedError):
+        listed.loads_typed(serializer().dumps_typed(Plain("a")))
+
+
+def test_a_langgraph_that_has_no_such_list_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{strict_serializer.__module__}._ALLOWED", "not_there")
+    with pytest.raises(ConfigError, match="langgraph-checkpoint"):
+        strict_serializer([])
