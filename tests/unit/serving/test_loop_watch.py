@@ -1,88 +1,68 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from llamon_agent.serving.loop_watch import watching_loop
 
 
-class Heard(logging.Handler):
-    """Says when a line with a text comes."""
+class Awaited(logging.Handler):
+    """A log line that a thread waits for."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.lines: list[str] = []
+        self.line = ""
         self._text = text
-        self.came = threading.Event()
+        self._came = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-        if self._text in self.lines[-1]:
-            self.came.set()
+        if self._text in record.getMessage():
+            self.line = record.getMessage()
+            self._came.set()
+
+    def wait(self) -> bool:
+        return self._came.wait(10)
 
 
-async def heard_while(text: str, block: bool) -> list[str]:
-    """What is logged until a line with the text comes."""
-    handler = Heard(text)
+@contextmanager
+def awaiting(text: str) -> Iterator[Awaited]:
+    handler = Awaited(text)
     logging.getLogger("llamon_agent").addHandler(handler)
     try:
-        with watching_loop(lambda: ["slow", "slow", "other"], blocked_s=0.05, tick_s=0.01):
-            if block:
-                assert handler.came.wait(10)
-            await asyncio.to_thread(handler.came.wait, 10 if block else 0.2)
+        yield handler
     finally:
         logging.getLogger("llamon_agent").removeHandler(handler)
-    return handler.lines
 
 
 async def test_a_blocked_loop_is_named_with_the_place_and_the_agents() -> None:
-    [line] = await heard_while("has been blocked", block=True)
-    assert f"{__file__}:" in line
-    assert line.endswith("agents at work: other, slow")
-
-
-async def test_the_end_of_a_block_is_told_with_its_length() -> None:
-    handler = Heard("was blocked for")
-    logging.getLogger("llamon_agent").addHandler(handler)
-    began = Heard("has been blocked")
-    logging.getLogger("llamon_agent").addHandler(began)
-    try:
-        with watching_loop(list, blocked_s=0.05, tick_s=0.01):
-            assert began.came.wait(10)
-            assert await asyncio.to_thread(handler.came.wait, 10)
-    finally:
-        logging.getLogger("llamon_agent").removeHandler(handler)
-        logging.getLogger("llamon_agent").removeHandler(began)
-    assert handler.lines[0].endswith("agents at work: none")
+    with awaiting("has been blocked") as blocked, awaiting("was blocked for") as free:
+        with watching_loop(lambda: ["slow", "slow", "other"], blocked_s=0.05, tick_s=0.01):
+            assert blocked.wait()  # this blocks the loop
+            assert await asyncio.to_thread(free.wait)
+    assert f"{__file__}:" in blocked.line
+    assert blocked.line.endswith("agents at work: other, slow")
 
 
 async def test_the_watch_ends_with_its_block() -> None:
     with watching_loop(list, tick_s=0.01):
         [thread] = [each for each in threading.enumerate() if each.name == "llamon-loop-watch"]
-    assert not await asyncio.to_thread(_still_lives, thread)
+    await asyncio.to_thread(thread.join, 10)
+    assert not thread.is_alive()
 
 
-def _still_lives(thread: threading.Thread) -> bool:
-    thread.join(10)
-    return thread.is_alive()
-
-
-@pytest.mark.parametrize("tick_s", [0.01])
-async def test_a_loop_that_answers_is_not_named(tick_s: float, caplog: pytest.LogCaptureFixture) -> None:
-    answers = 0
-    loop = asyncio.get_running_loop()
-    enough = asyncio.Event()
+async def test_a_loop_that_answers_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
+    loop, asked, asked_often = asyncio.get_running_loop(), iter(range(5)), asyncio.Event()
     call_soon = loop.call_soon_threadsafe
 
     def count(callback: object, *arguments: object) -> asyncio.Handle:
-        nonlocal answers
-        answers += 1
-        if answers == 5:
-            call_soon(enough.set)
+        if next(asked, None) is None:
+            call_soon(asked_often.set)
         return call_soon(callback, *arguments)  # type: ignore[arg-type]
 
     loop.call_soon_threadsafe = count  # type: ignore[method-assign, assignment]
-    with watching_loop(list, blocked_s=10, tick_s=tick_s):
-        await enough.wait()
+    with watching_loop(list, blocked_s=10, tick_s=0.01):
+        await asked_often.wait()
     assert caplog.records == []
