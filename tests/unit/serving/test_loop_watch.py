@@ -38,10 +38,13 @@ def awaiting(text: str) -> Iterator[Awaited]:
 
 
 async def test_a_blocked_loop_is_named_with_the_place_and_the_agents() -> None:
-    with awaiting("has been blocked") as blocked, awaiting("was blocked for") as free:
-        with watching_loop(lambda: ["slow", "slow", "other"], blocked_s=0.05, tick_s=0.01):
-            assert blocked.wait()  # this blocks the loop
-            assert await asyncio.to_thread(free.wait)
+    with (
+        awaiting("has been blocked") as blocked,
+        awaiting("was blocked for") as free,
+        watching_loop(lambda: ["slow", "slow", "other"], blocked_s=0.05, tick_s=0.01),
+    ):
+        assert blocked.wait()  # this blocks the loop
+        assert await asyncio.to_thread(free.wait)
     assert f"{__file__}:" in blocked.line
     assert blocked.line.endswith("agents at work: other, slow")
 
