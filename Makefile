@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 LISTEN ?= 127.0.0.1:8000
 
 # Other people's clients, for the end-to-end tests: each in an environment of its own.
+MORE_CLIENTS :=
 CLIENTS := $(VENV)/clients/sdk03/.made $(VENV)/clients/sdk02/.made
 JS := tests/e2e/clients/programs/js
 ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),true)
@@ -16,7 +17,12 @@ FLOORS := $(VENV)/floors
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 BROWSER_TESTS := $(BIN)/python -m pytest tests/browser
 
-.PHONY: serve test browser clients conformance crash floors graphs check format lint types imports bench lock schema clean
+# Runs a command with nothing but loopback around it, where that is permitted.
+where_only_loopback_is = @if unshare -n ip link set lo up 2>/dev/null; \
+	then unshare -n sh -c 'ip link set lo up && exec $(1)'; \
+	else $(1); fi
+
+.PHONY: serve test browser clients clients-report conformance crash floors graphs check format lint types imports bench lock schema clean
 
 serve: $(VENV)/.run  ## the demo agent on http://127.0.0.1:8000
 	$(BIN)/llamon serve --config configs/edge.yaml --listen $(LISTEN)
@@ -27,11 +33,12 @@ test: $(VENV)/.dev clients
 
 browser: $(VENV)/.dev  ## what web pages can do to an edge, in a real Chromium
 	@$(if $(CHROMIUM),,echo "make browser needs Chromium: apt-get install chromium"; exit 1)
-	@if unshare -n ip link set lo up 2>/dev/null; \
-		then unshare -n sh -c 'ip link set lo up && exec $(BROWSER_TESTS)'; \
-		else $(BROWSER_TESTS); fi  # with nothing but loopback around it where that is permitted
+	$(call where_only_loopback_is,$(BROWSER_TESTS))
 
 clients: $(CLIENTS)  ## the official SDKs of other versions, and those for Node where it is installed
+
+clients-report: $(VENV)/.dev clients $(MORE_CLIENTS)  ## every client package calls the edge; writes docs/clients.md; ARGS=--help what can be chosen
+	$(call where_only_loopback_is,$(BIN)/python -m tests.e2e.clients $(ARGS))
 
 conformance: $(VENV)/.dev  ## other people's suites; TCK_DIR names a checkout of the official one, ARGS=--help what else
 	$(BIN)/python -m tests.conformance $(ARGS)

@@ -5,12 +5,12 @@ the page says of the others.
 """
 
 import datetime
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from tests.conformance.environments import ROOT
 from tests.conformance.explanations import Explanation
 from tests.conformance.results import Result
+from tests.pages import Row, items, merged, plain
 
 PAGE = ROOT / "docs" / "conformance.md"
 
@@ -41,18 +41,11 @@ _COLUMNS = 8
 
 def written(page: str, results: Sequence[Result], explained: Iterable[Explanation], *, today: datetime.date) -> str:
     """The page after these runs, given what it was before."""
-    rows = {tuple(row[:_KEYS]): row for row in _rows(page)}
-    rows |= {tuple(row[:_KEYS]): row for row in (_row(result, today) for result in results)}
-    lines = [f"| {' | '.join(row)} |\n" for _, row in sorted(rows.items())]
-    return _HEAD + "".join(lines) + _explained(list(explained))
+    new = [_row(result, today) for result in results]
+    return _HEAD + merged(page, new, keys=_KEYS, columns=_COLUMNS) + _explained(list(explained))
 
 
-def _rows(page: str) -> list[list[str]]:
-    rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in page.splitlines() if line[:2] == "| "]
-    return [row for row in rows if len(row) == _COLUMNS and row[0] != "kit"]
-
-
-def _row(result: Result, today: datetime.date) -> list[str]:
+def _row(result: Result, today: datetime.date) -> Row:
     run = result.run
     counts = (result.passed, len(result.failed), result.skipped)
     return [run.kit.name, run.kit.version, run.suite, run.transport, *map(str, counts), today.isoformat()]
@@ -61,14 +54,6 @@ def _row(result: Result, today: datetime.date) -> list[str]:
 def _explained(explained: Sequence[Explanation]) -> str:
     if not explained:
         return ""
-    items = [f"- **{_plain(each.test)}** ({_plain(each.runs)}): {each.why}" for each in explained]
-    wrapped = [
-        textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
-        for item in items
-    ]
-    return "\n## What fails, and why\n\n" + "".join(wrapped)
-
-
-def _plain(text: str) -> str:
-    """A pattern's stars are stars, not emphasis."""
-    return text.replace("*", "\\*")
+    return "\n## What fails, and why\n\n" + items(
+        [f"**{plain(each.test)}** ({plain(each.runs)}): {each.why}" for each in explained]
+    )

@@ -70,6 +70,10 @@ class Everything:
                 yield {"progress": f"Waiting for {rest}"}
                 await self._gate(rest).wait()
                 yield f"Let go: {rest}"
+            case "pause":
+                yield "Before, "
+                await self._gate(rest).wait()
+                yield "and after."
             case "open":
                 self._gate(rest).set()
                 yield f"Opened: {rest}"

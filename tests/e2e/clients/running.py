@@ -46,6 +46,10 @@ class Running:
         if (end := said["end"]) is not None:
             raise Refused(f"{end['type']}: {end['text']}")
 
+    def stop(self) -> None:
+        """End the program; who waits for it gets an AssertionError."""
+        self._process.kill()
+
     def _write(self, asked: Json) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")

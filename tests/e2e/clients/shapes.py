@@ -147,7 +147,7 @@ def rebuilt(events: Sequence[Event]) -> Task:
         if isinstance(event, StatusEvent):
             task = msgspec.structs.replace(task, state=event.state, said=event.said)
         else:
-            task = msgspec.structs.replace(task, artifacts=_grown(task.artifacts, event))
+            task = msgspec.structs.replace(task, artifacts=grown(task.artifacts, event))
     return task
 
 
@@ -158,7 +158,7 @@ def ending(events: Iterable[Event]) -> StatusEvent:
     return last
 
 
-def _grown(artifacts: tuple[Artifact, ...], event: ArtifactEvent) -> tuple[Artifact, ...]:
+def grown(artifacts: tuple[Artifact, ...], event: ArtifactEvent) -> tuple[Artifact, ...]:
     told = event.artifact
     before = next((each for each in artifacts if each.id == told.id), None)
     if before is None:
