@@ -107,9 +107,6 @@ async def connected(url: str, version: str, *, streaming: bool = True, token: st
     path = "/.well-known/agent.json" if version == "0.3" else "/.well-known/agent-card.json"
     async with httpx.AsyncClient(timeout=30, headers=headers) as http:
         card = await A2ACardResolver(http, url, agent_card_path=path).get_agent_card()
-        wanted = [one for one in card.supported_interfaces if one.protocol_version.startswith(version)]
-        del card.supported_interfaces[:]
-        card.supported_interfaces.extend(wanted)
         async with ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card) as client:
             yield client
 

@@ -81,7 +81,7 @@ def _reasons(hosts: Sequence[Host]) -> str:
     for host in hosts:
         for what, why in host.reasons.items():
             reasons.setdefault((what, why), []).append(_named(host))
-    texts = [f"**{what}** ({', '.join(named)}): {plain(why)}" for (what, why), named in reasons.items()]
+    texts = [f"**{what}** ({'; '.join(named)}): {plain(why)}" for (what, why), named in reasons.items()]
     return _section("What does not work, and whose fault it is", texts)
 
 

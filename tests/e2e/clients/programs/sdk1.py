@@ -100,22 +100,12 @@ class Connection:
 
 
 async def connect(url: str, binding: str, version: str, token: str) -> Connection:
-    """Read the card of that version, and keep of its interfaces the one that is asked for; all, if none is."""
+    """Read the card of that version as it is, and support the one binding that is asked for; all, if none is."""
     http = httpx.AsyncClient(timeout=20)
     path = "/.well-known/agent.json" if version == "0.3" else "/.well-known/agent-card.json"
     card = await A2ACardResolver(http, url, agent_card_path=path).get_agent_card()
-    shown = AgentCard()
-    shown.CopyFrom(card)
-    if binding:
-        wanted = [
-            one
-            for one in card.supported_interfaces
-            if one.protocol_version.startswith(version) and one.protocol_binding == binding
-        ]
-        del card.supported_interfaces[:]
-        card.supported_interfaces.extend(wanted)
     return Connection(
-        shown, _client(card, http, binding, token, streaming=True), _client(card, http, binding, token, streaming=False)
+        card, _client(card, http, binding, token, streaming=True), _client(card, http, binding, token, streaming=False)
     )
 
 

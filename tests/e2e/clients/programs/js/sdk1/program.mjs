@@ -92,23 +92,18 @@ class Connection {
   }
 }
 
-/** Read the card of that version, and keep of its interfaces the one that is asked for; all, if none is. */
+/** Read the card of that version as it is, with a transport for the binding that is asked for; for all, if none is. */
 async function connect({ url, binding, version, token }) {
   const legacyCompat = { enabled: version === "0.3" };
   const resolver = new DefaultAgentCardResolver({ legacyCompat });
   const card = await resolver.resolve(url, version === "0.3" ? ".well-known/agent.json" : undefined);
-  const wanted = card.supportedInterfaces.filter(
-    (one) => !binding || (one.protocolBinding === binding && one.protocolVersion.startsWith(version)),
-  );
-  const factory = new ClientFactory({
-    transports: [
-      new JsonRpcTransportFactory({ legacyCompat }),
-      new RestTransportFactory({ legacyCompat }),
-      new GrpcTransportFactory({ legacyCompat }),
-    ],
-    cardResolver: resolver,
-  });
-  return new Connection(await factory.createFromAgentCard({ ...card, supportedInterfaces: wanted }), card, token);
+  const transports = [
+    new JsonRpcTransportFactory({ legacyCompat }),
+    new RestTransportFactory({ legacyCompat }),
+    new GrpcTransportFactory({ legacyCompat }),
+  ].filter((transport) => !binding || transport.protocolName === binding);
+  const factory = new ClientFactory({ transports, cardResolver: resolver });
+  return new Connection(await factory.createFromAgentCard(card), card, token);
 }
 
 await serve(connect);
