@@ -279,7 +279,7 @@ class Endpoint:
             return OneEventStream(SentEvent(None, dialect.write_message(run.reply)), extensions)
         options = StreamOptions(
             dialect=dialect,
-            artifacts=decide_mode(self._policy.artifacts, dialect, [operation.message]),
+            artifacts=decide_mode(self._policy.artifacts, dialect, run.task.history),
             history_length=operation.history_length,
         )
         return Stream(run.follow(), options, extensions)

@@ -50,7 +50,10 @@ class Artifacts(StrEnum):
 
 
 def decide_mode(mode: Artifacts, dialect: Dialect, messages: Iterable[Message]) -> Artifacts:
-    """The mode of one stream, `auto` resolved by its dialect and by what its host has sent."""
+    """The mode of one stream, `auto` resolved by its dialect and by what its host has sent.
+
+    Shape: messages are all of the task: ADK marks its user's messages, but not their answers to a question.
+    """
     if mode is not Artifacts.AUTO:
         return mode
     if dialect.readers_replace:

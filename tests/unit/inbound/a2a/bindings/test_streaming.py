@@ -139,6 +139,17 @@ async def test_adk_gets_the_whole_text_last_by_itself() -> None:
     assert last["lastChunk"]
 
 
+async def test_adk_gets_the_whole_text_last_on_its_answer_to_a_question_too() -> None:
+    """There it marks no part."""
+    parts = [{"text": "hi", "metadata": {"is_user_input": True}}]
+    async with edge([QUESTION], ANSWER) as it:
+        await results_of(await it.open("SendStreamingMessage", message_10(parts=parts)))
+        answer = message_10(parts=[{"text": "yes"}], taskId=await it.only_task())
+        results = await results_of(await it.open("SendStreamingMessage", answer))
+    last = results[-2]["artifactUpdate"]
+    assert (text_of(last), last.get("append", False), last["lastChunk"]) == ("Hello", False, True)
+
+
 async def test_a_quiet_stream_is_kept_open_by_pings_and_loses_nothing() -> None:
     """A proxy closes a stream that sends nothing for long."""
     gate = Gate()
