@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, Self
 import msgspec
 
 from llamon_agent.domain.events import ArtifactUpdate, Snapshot, StatusUpdate, Update
-from llamon_agent.domain.message import Message, Part
+from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import trim_history
 from llamon_agent.inbound.a2a.faults import FaultReply, fault_reply
 from llamon_agent.runs.subscription import Subscription
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 PING_S = 15.0
 """How long a stream may be quiet: well under the 30 seconds after which some proxies close it."""
+
+_ADK_MARKS = frozenset({"is_user_input", "adk_session_id"})
 
 Write = Callable[[bytes], Awaitable[None]]
 """Sends a chunk; waits where the reader is slow."""
@@ -52,14 +54,13 @@ class Artifacts(StrEnum):
 def decide_mode(mode: Artifacts, dialect: Dialect, messages: Iterable[Message]) -> Artifacts:
     """The mode of one stream, `auto` resolved by its dialect and by what its host has sent.
 
-    Shape: messages are all of the task: ADK marks its user's messages, but not their answers to a question.
+    Shape: messages are all of the task: ADK for Python does not mark its user's answers to a question.
     """
     if mode is not Artifacts.AUTO:
         return mode
     if dialect.readers_replace:
         return Artifacts.WHOLE_LAST
-    is_adk = any(_is_from_adk(part) for message in messages for part in message.parts)
-    return Artifacts.WHOLE_LAST if is_adk else Artifacts.APPEND
+    return Artifacts.WHOLE_LAST if any(map(_is_from_adk, messages)) else Artifacts.APPEND
 
 
 def present(update: ArtifactUpdate, mode: Artifacts, seen: Container[str] = ()) -> ArtifactUpdate | None:
@@ -84,9 +85,10 @@ def with_closed(event: Snapshot | Update, mode: Artifacts) -> tuple[Snapshot | U
     return (*[ArtifactUpdate.of_whole(each, event.seq, last=True) for each in event.closes], event)
 
 
-def _is_from_adk(part: Part) -> bool:
-    """ADK alone marks the parts of its user's messages."""
-    return part.metadata is not None and "is_user_input" in part.metadata
+def _is_from_adk(message: Message) -> bool:
+    """ADK for Python marks the parts of its user's messages, ADK for JavaScript the messages, with its session."""
+    marked = [message.metadata, *(part.metadata for part in message.parts)]
+    return any(not _ADK_MARKS.isdisjoint(metadata or ()) for metadata in marked)
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -129,21 +129,22 @@ async def test_a_chunk_of_events_that_a_mode_does_not_tell_is_not_the_streams_en
     assert kinds([response["result"] for _, response in events]) == ["task", "artifact-update", "status-update final"]
 
 
-async def test_adk_gets_the_whole_text_last_by_itself() -> None:
-    parts = [{"text": "hi", "metadata": {"is_user_input": True}}]
+ADK_PARTS = [{"text": "hi", "metadata": {"is_user_input": True}}]
+
+
+@pytest.mark.parametrize("said", [{"parts": ADK_PARTS}, {"metadata": {"adk_session_id": "s"}}])
+async def test_adk_gets_the_whole_text_last_by_itself(said: dict[str, Any]) -> None:
+    """Python's marks parts, JavaScript's the message."""
     async with edge(ANSWER) as it:
-        results = await results_of(await it.open("SendStreamingMessage", message_10(parts=parts)))
+        results = await results_of(await it.open("SendStreamingMessage", message_10(**said)))
     last = results[-2]["artifactUpdate"]
-    assert text_of(last) == "Hello"
-    assert not last.get("append")
-    assert last["lastChunk"]
+    assert (text_of(last), last.get("append", False), last["lastChunk"]) == ("Hello", False, True)
 
 
 async def test_adk_gets_the_whole_text_last_on_its_answer_to_a_question_too() -> None:
     """There it marks no part."""
-    parts = [{"text": "hi", "metadata": {"is_user_input": True}}]
     async with edge([QUESTION], ANSWER) as it:
-        await results_of(await it.open("SendStreamingMessage", message_10(parts=parts)))
+        await results_of(await it.open("SendStreamingMessage", message_10(parts=ADK_PARTS)))
         answer = message_10(parts=[{"text": "yes"}], taskId=await it.only_task())
         results = await results_of(await it.open("SendStreamingMessage", answer))
     last = results[-2]["artifactUpdate"]
