@@ -5,11 +5,16 @@ BIN := $(VENV)/bin
 LISTEN ?= 127.0.0.1:8000
 
 # Other people's clients, for the end-to-end tests: each in an environment of its own.
-MORE_CLIENTS :=
-CLIENTS := $(VENV)/clients/sdk03/.made $(VENV)/clients/sdk02/.made
+# Those of MORE_CLIENTS are larger, and only `make clients-report` calls with them.
+PYTHON_CLIENTS := sdk03 sdk02 google_adk agent_framework ag2
+MORE_PYTHON_CLIENTS := sdk10 sdk11 sdk12 a2a_handler agno beeai fasta2a fasta2a_06 langchain_remote \
+	langgraph_a2a_client litellm nvidia_nat python_a2a strands_agents
+CLIENTS := $(PYTHON_CLIENTS:%=$(VENV)/clients/%/.made)
+MORE_CLIENTS := $(MORE_PYTHON_CLIENTS:%=$(VENV)/clients/%/.made)
 JS := tests/e2e/clients/programs/js
 ifeq ($(shell node -p 'process.versions.node.split(".")[0] >= 20' 2>/dev/null),true)
-CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made
+CLIENTS += $(JS)/sdk1/node_modules/.made $(JS)/sdk03/node_modules/.made $(JS)/ai-provider/node_modules/.made
+MORE_CLIENTS += $(JS)/adk/node_modules/.made $(JS)/strands/node_modules/.made
 endif
 
 FLOORS := $(VENV)/floors
@@ -35,7 +40,7 @@ browser: $(VENV)/.dev  ## what web pages can do to an edge, in a real Chromium
 	@$(if $(CHROMIUM),,echo "make browser needs Chromium: apt-get install chromium"; exit 1)
 	$(call where_only_loopback_is,$(BROWSER_TESTS))
 
-clients: $(CLIENTS)  ## the official SDKs of other versions, and those for Node where it is installed
+clients: $(CLIENTS)  ## other people's clients that install quickly, and those for Node where it is installed
 
 clients-report: $(VENV)/.dev clients $(MORE_CLIENTS)  ## every client package calls the edge; writes docs/clients.md; ARGS=--help what can be chosen
 	$(call where_only_loopback_is,$(BIN)/python -m tests.e2e.clients $(ARGS))
@@ -91,12 +96,12 @@ lock: $(VENV)/.dev  ## versions and hashes only; needs the registry
 		--output-file locks/lowest.txt
 	$(LOCK) pyproject.toml --resolution lowest-direct --extra model --extra grpc --extra postgres \
 		--output-file locks/lowest-extras.txt
-	echo 'a2a-sdk[grpc]==0.3.26' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk03.txt
-	echo 'a2a-sdk==0.2.16' | $(LOCK) - --python-version 3.11 --output-file locks/client-sdk02.txt
+	while read -r name packages; do printf '%s\n' $$packages | $(LOCK) - --python-version 3.11 \
+		--output-file locks/client-$$name.txt || exit 1; done < locks/clients.in
 	echo 'a2a-testbed==0.3.0a3' | $(LOCK) - --python-version 3.12 --output-file locks/kit-testbed.txt
 	printf '%s\n' $(KIT_TCK) | $(LOCK) - --python-version 3.11 --output-file locks/kit-tck.txt
-	for sdk in sdk1 sdk03; do \
-		npm --prefix $(JS)/$$sdk update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund; done
+	for each in $(JS)/*/; do \
+		npm --prefix $$each update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund; done
 
 schema: $(VENV)/.run
 	$(BIN)/llamon config schema > configs/edge.schema.json

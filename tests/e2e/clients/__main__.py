@@ -17,7 +17,8 @@ from tests.e2e.clients.catalogue import Program, node_is_installed
 from tests.e2e.clients.hosts import HOSTS, Host
 from tests.e2e.clients.report import PAGE, Tried, written
 from tests.e2e.clients.running import Running, running
-from tests.e2e.clients.trying import tried
+from tests.e2e.clients.scenarios import SCENARIOS
+from tests.e2e.clients.trying import verdict
 from tests.e2e.conftest import running_edge
 
 HERE = Path(__file__).parent
@@ -70,20 +71,19 @@ def _tried(hosts: list[Host], folder: Path) -> list[Tried]:
 
 
 def _result(host: Host, program: Running, url: str) -> Tried:
-    found = list(tried(host, program, url))
-    _log.info("%s: %s", host.title, " ".join(f"{name}={verdict}" for name, verdict, _ in found))
-    for name, _, why in found:
-        if why:
-            _log.info("    %s: %s", name, why)
-    return Tried(host=host, verdicts={name: verdict for name, verdict, _ in found})
+    verdicts = {}
+    for name in SCENARIOS:
+        verdicts[name], why = verdict(host, program, url, name)
+        _log.info("%s: %s %s %s", host.title, name, verdicts[name], why)
+    return Tried(host=host, verdicts=verdicts)
 
 
 def _verdict(results: list[Tried]) -> int:
     bad = [
-        f"{each.host.title}: {name} is {verdict}, and hosts.py says {each.host.expected(name)}"
+        f"{each.host.title}: {name} is {found}, and hosts.py says {each.host.expected(name)}"
         for each in results
-        for name, verdict in each.verdicts.items()
-        if verdict != each.host.expected(name)
+        for name, found in each.verdicts.items()
+        if found != each.host.expected(name)
     ]
     for line in bad:
         _log.error("%s", line)

@@ -66,6 +66,8 @@ class Everything:
             case "fail":
                 yield "Half an "
                 raise RuntimeError(rest)
+            case "break":
+                raise RuntimeError(rest)
             case "wait":
                 yield {"progress": f"Waiting for {rest}"}
                 await self._gate(rest).wait()

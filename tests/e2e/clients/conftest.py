@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.clients.catalogue import CLIENTS, Client, Program, node_is_installed
+from tests.e2e.clients.hosts import LIGHT
 from tests.e2e.clients.running import Remote, Running, running
 from tests.e2e.conftest import Edge, running_edge
 
@@ -19,7 +20,7 @@ class Programs:
     def __init__(self, logs: Path, stack: ExitStack) -> None:
         self._running = {
             program: stack.enter_context(running(program, logs / f"{program.name}.log"))
-            for program in {client.program for client in CLIENTS}
+            for program in {client.program for client in CLIENTS} | {host.program for host in LIGHT}
             if program.needs.exists() and (node_is_installed() or not program.node)
         }
 
@@ -53,6 +54,27 @@ def guarded_edge(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -
         "--config", str(HERE / "guarded.yaml"), data=data, env={"LLAMON_A2A__BEARER_TOKEN": TOKEN}
     ) as edge:
         yield edge
+
+
+class Edges:
+    """An edge for each of the hosts' configurations."""
+
+    def __init__(self, data: Path, stack: ExitStack) -> None:
+        self._data = data
+        self._stack = stack
+        self._running: dict[str, Edge] = {}
+
+    def of(self, config: str) -> Edge:
+        if config not in self._running:
+            edge = running_edge("--config", str(HERE / f"{config}.yaml"), data=self._data / config)
+            self._running[config] = self._stack.enter_context(edge)
+        return self._running[config]
+
+
+@pytest.fixture(scope="session")
+def edges(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edges]:
+    with ExitStack() as stack:
+        yield Edges(tmp_path_factory.mktemp("hosts"), stack)
 
 
 class Connections:

@@ -29,7 +29,8 @@ make clients-report                     # all of them; ARGS=--help what can be c
   in the end all are shown once.
 - **remembers**: the second turn is in the first one's conversation. **asks**: a question is shown, and the next turn
   answers it.
-- **fails**: a failed task is an error, or is shown with our text. **cancels**: the client's method cancels the task.
+- **fails**: a failed task is an error, or is shown with our text. **breaks off**: so is one that fails in the middle of
+  its answer. **cancels**: the client's own method cancels the task.
 - **history**: turns that the host sends as `metadata.history` come first.
 - `–` is a client whose API has no way to do it.
 
@@ -67,7 +68,7 @@ def expected_rows(hosts: Iterable[Host]) -> dict[tuple[str, ...], Row]:
 
 
 def _key(host: Host) -> Row:
-    return [host.package, host.release, host.version, host.binding]
+    return [f"{host.package} {host.part}".strip(), host.release, host.version, host.binding]
 
 
 def _settings(hosts: Sequence[Host]) -> str:
@@ -77,11 +78,12 @@ def _settings(hosts: Sequence[Host]) -> str:
 
 def _reasons(hosts: Sequence[Host]) -> str:
     """A reason is given once, for all that it is true of."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    named: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for host in hosts:
         for what, why in host.reasons.items():
-            reasons.setdefault((what, why), []).append(_named(host))
-    texts = [f"**{what}** ({'; '.join(named)}): {plain(why)}" for (what, why), named in reasons.items()]
+            columns, clients = named.setdefault(why, ({}, {}))
+            columns[what] = clients[_named(host)] = None
+    texts = [f"**{', '.join(what)}** ({'; '.join(which)}): {plain(why)}" for why, (what, which) in named.items()]
     return _section("What does not work, and whose fault it is", texts)
 
 

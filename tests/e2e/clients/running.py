@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,9 @@ class Running:
 
     def _write(self, asked: Json) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended, which the next reading says, with its log
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
 
     def _next(self, number: int) -> Json:
         assert self._process.stdout is not None
@@ -78,7 +79,7 @@ def running(program: Program, log: Path) -> Iterator[Running]:
             text=True,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
-        with process:
+        with suppress(BrokenPipeError), process:  # a program that has ended reads no more
             yield Running(process, log)
             process.terminate()
 

@@ -47,7 +47,7 @@ Scenario = Callable[[Caller, str], None]
 
 def answers(caller: Caller, url: str) -> None:
     shown = caller.say("hello there", conversation=unique("c"))
-    assert (shown.text.strip(), shown.failed) == ("You said: hello there", False)
+    assert (shown.text.strip(), shown.failed) == ("You said: hello there", False), shown
 
 
 def streams(caller: Caller, url: str) -> None:
@@ -64,31 +64,33 @@ def streams(caller: Caller, url: str) -> None:
         _open(url, gate)
     *_, last = first, *shown
     assert in_time, f"nothing was shown until the end: {last!r}"
-    assert last.strip() == "Before, and after."
+    assert last.strip() == "Before, and after.", last
 
 
 def remembers(caller: Caller, url: str) -> None:
     conversation = unique("c")
     caller.say("my key is blue", conversation=conversation)
-    assert "my key is blue" in caller.say("find_key", conversation=conversation).text
+    shown = caller.say("find_key", conversation=conversation)
+    assert "my key is blue" in shown.text, shown
 
 
 def asks(caller: Caller, url: str) -> None:
     """A question is shown as its text alone, and the next turn answers it."""
     conversation = unique("c")
-    assert caller.say("ask colour", conversation=conversation).text.strip() == "Which colour?"
-    assert caller.say("blue", conversation=conversation).text.strip() == "You answered: blue"
+    asked = caller.say("ask colour", conversation=conversation)
+    assert asked.text.strip() == "Which colour?", asked
+    answered = caller.say("blue", conversation=conversation)
+    assert answered.text.strip() == "You answered: blue", answered
 
 
 def fails(caller: Caller, url: str) -> None:
-    """A failure is the client's error, or the agent's words; it is no answer, and not the user's own words."""
-    try:
-        shown = caller.say("fail secretly", conversation=unique("c"))
-    except Refused as refused:
-        assert "secretly" not in str(refused)  # noqa: PT017 -- either end is right, if the exception's text stays here
-        return
-    assert shown.failed or "The agent failed" in shown.text, shown.text
-    assert "secretly" not in shown.text
+    """A failure is the client's error, or our text; it is no answer, and not the user's own words."""
+    _fails(caller, "break secretly")
+
+
+def breaks_off(caller: Caller, url: str) -> None:
+    """So is one in the middle of an answer, whose first half does not stand for the whole."""
+    _fails(caller, "fail secretly")
 
 
 def cancels(caller: Caller, url: str) -> None:
@@ -99,11 +101,13 @@ def cancels(caller: Caller, url: str) -> None:
 def history(caller: Caller, url: str) -> None:
     """What the host sends along comes before the conversation's first turn."""
     told = [("user", "my key is green"), ("agent", "I have noted it.")]
-    assert "my key is green" in caller.say("find_key", conversation=unique("c"), history=told).text
+    shown = caller.say("find_key", conversation=unique("c"), history=told)
+    assert "my key is green" in shown.text, shown
 
 
 SCENARIOS: Mapping[str, Scenario] = {
-    scenario.__name__: scenario for scenario in (answers, streams, remembers, asks, fails, cancels, history)
+    scenario.__name__.replace("_", " "): scenario
+    for scenario in (answers, streams, remembers, asks, fails, breaks_off, cancels, history)
 }
 
 
@@ -118,3 +122,13 @@ def _call(url: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
     answer = httpx.post(f"{url}/a2a", json=asked, headers={"A2A-Version": "1.0"}, timeout=20).json()
     result: dict[str, Any] = answer["result"]
     return result
+
+
+def _fails(caller: Caller, text: str) -> None:
+    try:
+        shown = caller.say(text, conversation=unique("c"))
+    except Refused as refused:
+        assert "secretly" not in str(refused)  # noqa: PT017 -- either end is right, if the exception's text stays here
+        return
+    assert shown.failed or "The agent failed" in shown.text, shown
+    assert "secretly" not in shown.text, shown

@@ -36,7 +36,7 @@ def test_each_reason_is_of_a_scenario_and_names_whose_fault_it_is() -> None:
 def test_a_client_takes_the_place_of_its_row_and_leaves_the_others_with_their_dates() -> None:
     first = written("", [result(), result(SDKS[1])], [HOST, SDKS[1]], today=TODAY)
     later = written(first, [result(asks=FAILS, history=NO_API)], [HOST, SDKS[1]], today=datetime.date(2026, 12, 1))
-    assert f"{KEY} yes | yes | yes | NO | yes | yes | – | 2026-12-01 |\n" in later
+    assert f"{KEY} yes | yes | yes | NO | yes | yes | yes | – | 2026-12-01 |\n" in later
     assert later.count("| 2026-11-30 |\n") == 1
     assert "It shows \\*no\\* question. Fault: theirs." in later
     assert f"{HOST.version} {HOST.binding}: `x: y`\n" in later

@@ -1,4 +1,4 @@
-"""Tries a host: each scenario that its API has a way for."""
+"""Tries a host: a scenario, if its API has a way for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,31 +13,24 @@ SCENARIO_S = 40.0
 """A client that has said nothing by then is stopped: it has failed."""
 
 
-def connected(host: Host, program: Running, url: str) -> Caller:
+def verdict(host: Host, program: Running, url: str, scenario: str) -> tuple[str, str]:
+    """What the page has in that column, and why, where it failed."""
+    if scenario in host.cannot:
+        return NO_API, ""
+    try:
+        with _at_most(SCENARIO_S, program):
+            SCENARIOS[scenario](_connected(host, program, url), url)
+    except (AssertionError, Refused) as exc:
+        return FAILS, f"{type(exc).__name__}: {exc}"
+    return WORKS, ""
+
+
+def _connected(host: Host, program: Running, url: str) -> Caller:
     """Raises: Refused."""
     name = f"{host} {url}"
     binding = host.sdk.binding if host.sdk else host.binding
     program.call("connect", name, url=url, binding=binding, version=host.version, token="")
     return SdkCaller(Remote(host.sdk, program, name)) if host.sdk else ProgramCaller(program, name)
-
-
-def tried(host: Host, program: Running, url: str) -> Iterator[tuple[str, str, str]]:
-    """The verdict of each scenario, and why, where it failed."""
-    for name in SCENARIOS:
-        if name in host.cannot:
-            yield name, NO_API, ""
-        else:
-            why = _failure(host, program, url, name)
-            yield name, FAILS if why else WORKS, why
-
-
-def _failure(host: Host, program: Running, url: str, scenario: str) -> str:
-    try:
-        with _at_most(SCENARIO_S, program):
-            SCENARIOS[scenario](connected(host, program, url), url)
-    except (AssertionError, Refused) as exc:
-        return f"{type(exc).__name__}: {exc}"
-    return ""
 
 
 @contextmanager

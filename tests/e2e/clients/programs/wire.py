@@ -11,6 +11,7 @@ It runs in the Python of the client, so it is written with nothing but the stand
 import asyncio
 import inspect
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,6 +19,9 @@ from typing import Any
 Connect = Callable[..., Awaitable[Any]]
 
 LINE_LIMIT_BYTES = 1 << 24
+
+_out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what else is printed goes to stderr, as some packages do so
 
 
 async def serve(connect: Connect) -> None:
@@ -56,5 +60,5 @@ async def _call(number: int, made: Any) -> None:
 
 
 def _say(said: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
-    sys.stdout.flush()
+    _out.write(json.dumps(said) + "\n")
+    _out.flush()

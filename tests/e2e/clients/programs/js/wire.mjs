@@ -1,6 +1,9 @@
 // How a client's program is spoken to: see wire.py, of which this is the same in JavaScript.
 
+import { Console } from "node:console";
 import { createInterface } from "node:readline";
+
+globalThis.console = new Console(process.stderr); // some packages log to stdout, which has our lines
 
 /** Answer until stdin ends. `connect` makes the connection that later calls name. */
 export async function serve(connect) {
