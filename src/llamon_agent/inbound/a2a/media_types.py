@@ -21,6 +21,8 @@ from llamon_agent.domain.profile import INPUT_MODES, OUTPUT_MODES
 _SHORT = {"text": "text/plain", "data": "application/json"}
 """What clients write that think in kinds of parts."""
 
+_VALUES = tuple(_SHORT.values())
+"""Text and data: neither is a file."""
 
 _SCHEME = "data:"
 _IN_BASE64 = ";base64"
@@ -43,13 +45,17 @@ class Modes(msgspec.Struct, frozen=True, kw_only=True):
 def check_output(accepted: Sequence[str], modes: Modes) -> None:
     """Refuse a caller that could not read any answer; naming no modes is accepting all.
 
+    A caller that accepts text or data is given either: some hosts name application/json for the response as such.
+
     Raises: ContentTypeNotSupported.
     Source: A2A 1.0 §3.2.2 (acceptedOutputModes).
     """
     if not accepted:
         return
     wanted = [_plain(mode) for mode in accepted]
-    if not any(_overlap(one, other) for one in wanted for other in modes.gives):
+    if _any_overlap(wanted, _VALUES):
+        wanted += _VALUES
+    if not _any_overlap(wanted, modes.gives):
         raise ContentTypeNotSupported(
             f"configuration.acceptedOutputModes has nothing that this agent gives; it gives {_listed(modes.gives)}."
         )
@@ -124,6 +130,10 @@ def _plain(mode: str) -> str:
     """A mode as a caller spells it, as we do; one that is no media type stays as it is and fits nothing."""
     bare = mode.partition(";")[0].strip().lower()
     return _SHORT.get(bare, bare)
+
+
+def _any_overlap(wanted: Sequence[str], given: Sequence[str]) -> bool:
+    return any(_overlap(one, other) for one in wanted for other in given)
 
 
 def _overlap(one: str, other: str) -> bool:

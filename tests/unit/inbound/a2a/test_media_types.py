@@ -112,10 +112,22 @@ def test_a_caller_that_can_read_the_answer_may_ask(accepted: tuple[str, ...]) ->
     check_output(accepted, Modes())
 
 
-@pytest.mark.parametrize("accepted", [("image/png",), ("text/html", "audio/*"), ("",), ("data",)])
+@pytest.mark.parametrize("accepted", [("image/png",), ("text/html", "audio/*"), ("",)])
 def test_the_error_for_a_caller_that_can_read_no_answer_says_what_there_is(accepted: tuple[str, ...]) -> None:
     with pytest.raises(ContentTypeNotSupported, match="it gives text/plain, image/jpeg"):
         check_output(accepted, Modes(gives=("text/plain", "image/jpeg")))
+
+
+@pytest.mark.parametrize(("accepted", "given"), [("application/json", "text/plain"), ("text", "application/json")])
+def test_text_and_data_are_the_same_to_a_caller(accepted: str, given: str) -> None:
+    """CrewAI accepts application/json by default, as every response is, and reads text."""
+    check_output([accepted], Modes(gives=(given, "image/jpeg")))
+
+
+@pytest.mark.parametrize("accepted", ["text/plain", "application/json"])
+def test_a_file_is_no_text(accepted: str) -> None:
+    with pytest.raises(ContentTypeNotSupported):
+        check_output([accepted], Modes(gives=("image/jpeg",)))
 
 
 def test_an_agent_may_give_a_family_of_types() -> None:
