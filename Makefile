@@ -7,7 +7,7 @@ LISTEN ?= 127.0.0.1:8000
 # Other people's clients, for the end-to-end tests: each in an environment of its own.
 # Those of MORE_CLIENTS are larger, and only `make clients-report` calls with them.
 PYTHON_CLIENTS := sdk03 sdk02 google_adk agent_framework ag2
-MORE_PYTHON_CLIENTS := sdk10 sdk11 sdk12 a2a_handler agno beeai fasta2a fasta2a_06 langchain_remote \
+MORE_PYTHON_CLIENTS := sdk10 sdk11 sdk12 a2a_handler agno beeai crewai fasta2a fasta2a_06 langchain_remote \
 	langgraph_a2a_client litellm nvidia_nat python_a2a strands_agents
 CLIENTS := $(PYTHON_CLIENTS:%=$(VENV)/clients/%/.made)
 MORE_CLIENTS := $(MORE_PYTHON_CLIENTS:%=$(VENV)/clients/%/.made)

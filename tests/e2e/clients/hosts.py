@@ -206,6 +206,14 @@ HEAVY: tuple[Host, ...] = (
         "beeai-framework", "beeai", "A2AAgent", cannot=("cancels",), faults={"breaks off": _READS_ARTIFACTS_FIRST}
     ),
     _python_03(
+        "crewai",
+        "crewai",
+        "A2AClientConfig",
+        cannot=_all_but("answers"),
+        config="single",
+        settings="`artifacts: single`. It joins all pieces of a stream with blanks, replaced ones too.",
+    ),
+    _python_03(
         "langgraph-a2a-client",
         "langgraph_a2a_client",
         "a2a_send_message",
