@@ -72,6 +72,11 @@ logger = logging.getLogger(__name__)
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
+WRITE_WITHIN_S = 60.0
+"""How long a stream waits for a reader that takes nothing of it."""
+
+_UNREAD = "The stream was not read for too long; the task goes on."
+
 
 class GrpcBinding:
     """The rpcs of all services; its owner calls `close`. Shape: target is called anew for every call."""
@@ -117,7 +122,7 @@ class GrpcBinding:
         try:
             await _send_extensions(context, headers, reply.extensions)
             async for batch in reply:
-                await _send(rpc, batch, target, context)
+                await _send(rpc, batch, target, context, on_idle=reply.close)
         except grpc.aio.InternalError:
             logger.debug("the reader of a stream hung up")
         finally:
@@ -201,11 +206,32 @@ async def _send_extensions(context: Context, headers: Headers, activated: tuple[
         await context.send_initial_metadata([(key.decode(), value.decode("latin-1")) for key, value in named])
 
 
-async def _send(rpc: Rpc, batch: Sequence[SentEvent] | FaultReply, target: GrpcTarget, context: Context) -> None:
+async def _send(
+    rpc: Rpc,
+    batch: Sequence[SentEvent] | FaultReply,
+    target: GrpcTarget,
+    context: Context,
+    on_idle: Callable[[], None],
+) -> None:
+    """Send a batch of a stream. A reader that takes none of it in time loses the stream: `on_idle` is called.
+
+    A call cannot be ended while a message of it is on its way, so that one message is kept until it is read.
+    """
     if isinstance(batch, FaultReply):
         await context.abort_with_status(status_of(batch, target.errors))
     for event in batch:
-        await context.write(await _message(rpc, event.body, target, context))
+        message = await _message(rpc, event.body, target, context)
+        writing = asyncio.ensure_future(context.write(message))
+        try:
+            async with asyncio.timeout(WRITE_WITHIN_S):
+                await asyncio.shield(writing)
+        except TimeoutError:
+            on_idle()
+            await writing
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _UNREAD)
+        except asyncio.CancelledError:
+            writing.cancel()
+            raise
 
 
 async def _message(rpc: Rpc, body: bytes, target: GrpcTarget, context: Context) -> bytes:

@@ -28,6 +28,7 @@ from tests.unit.inbound.a2a.edges import call, message_10
 from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.message import Data, Raw
+from llamon_agent.inbound.a2a.bindings.grpc import binding
 from llamon_agent.inbound.a2a.bindings.grpc.binding import read_metadata
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
@@ -337,6 +338,23 @@ async def test_a_reader_that_hangs_up_in_the_middle_of_an_event_is_no_error(capl
             await stream.closed.wait()
     assert len(stream.said) > 500, "nobody waited for the reader"
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_reader_that_takes_nothing_in_time_loses_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "WRITE_WITHIN_S", 0.1)
+    body = json.dumps({"message": {"messageId": "m" * 1_000_000}}).encode()
+    stream = Held(*[[SentEvent(None, body)]] * 1000)
+    async with answering(stream) as (endpoint, channel):
+        endpoint.gate.open()
+        idle = raw_stream(channel)
+        await stream.closed.wait()
+        assert len(stream.said) > 900, "it was sent although it was not read"
+
+        async def read_all() -> None:
+            while await idle.read() is not grpc.aio.EOF:
+                pass
+
+        assert (await refusal(read_all())).code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 @pytest.mark.parametrize(
