@@ -86,3 +86,20 @@ def test_the_glossary_is_short_and_each_of_its_words_is_used() -> None:
     text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in used).lower()
     assert len(words) <= 35
     assert [word for word in words if not re.search(rf"\b{word}s?\b", text)] == []
+
+
+_TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>\w+)`")
+BOUNDS = _TEST.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+
+
+def test_each_bound_names_a_test() -> None:
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    table = page.partition("## What is bounded")[2].partition("## What is trusted")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    assert [row for row in rows if not _TEST.search(row)] == []
+
+
+@pytest.mark.parametrize(("file", "name"), BOUNDS)
+def test_the_test_of_a_bound_is_there(file: str, name: str) -> None:
+    assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
