@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llamon_agent.adapters.imports.path import in_project
@@ -30,7 +29,6 @@ from llamon_agent.config.signing import open_signer
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.domain.profile import SelfDescription
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcApp
 from llamon_agent.inbound.a2a.cards.site import GrpcPort
 from llamon_agent.inbound.a2a.endpoint import Webhooks
 from llamon_agent.runs.ports.agent import Agent
@@ -115,7 +113,7 @@ class Edge:
         self._reload_lock = asyncio.Lock()
         self._app: ASGIApp = Starlette()
         self._cors: Cors | None = None
-        self._calls: dict[str, ASGIApp] = {}
+        self._rpc_apps: Mapping[str, ASGIApp] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -138,9 +136,9 @@ class Edge:
             await self._dispatch(scope, receive, send)
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Nearly every request is a call. Its path is looked up in a dict, however many agents there are.
+        # Nearly every request is a call of JSON-RPC, whose path is looked up without the router.
         is_call = scope["type"] == "http" and scope["method"] == "POST"
-        app = self._calls.get(scope["path"], self._app) if is_call else self._app
+        app = self._rpc_apps.get(scope["path"], self._app) if is_call else self._app
         await app(scope, receive, send)
 
     def grpc_target(self) -> GrpcTarget:
@@ -271,8 +269,7 @@ class Edge:
         self._routes = build_routes(config.a2a, agent_set, services)
         self._app = Starlette(routes=self._routes.routes)
         self._cors = Cors(self._dispatch, config.a2a, self._routes.public) if config.a2a.cors_origins else None
-        calls = [(route.path, route.app) for route in self._routes.routes if isinstance(route, Route)]
-        self._calls = {path: app for path, app in reversed(calls) if isinstance(app, RpcApp)}
+        self._rpc_apps = self._routes.rpc_apps
         for one in replaced:
             self._retire(one)
 

@@ -1,19 +1,20 @@
 """The URLs of an edge: the default agent's, each agent's own below it, the list of agents, and the health check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from llamon_agent.config.edge import A2aConfig, AgentSpec
 from llamon_agent.domain.profile import Profile
 from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth, Authenticator
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.inbound.a2a.bindings.health import health_routes
-from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
+from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcApp, rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import rest_routes
 from llamon_agent.inbound.a2a.bindings.streaming import Artifacts
 from llamon_agent.inbound.a2a.bindings.web_guard import KnownHosts, WebGuard, known_hosts
@@ -30,6 +31,7 @@ from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, Performer, 
 from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.inbound.a2a.routing import Router
 from llamon_agent.runs.service import RunService
+from llamon_agent.serving.agent_routes import RoutesByAgent
 from llamon_agent.wire.operations import Dialect
 
 if TYPE_CHECKING:
@@ -55,13 +57,15 @@ class EdgeRoutes(msgspec.Struct, frozen=True, kw_only=True):
     """What answers calls: the routes of the URLs, in the order in which they are tried, and the target of gRPC calls,
     which have no URL.
 
-    Shape: public are those of them that web pages of all origins may read; guard refuses calls from other sites' web
-           pages, None where callers need a token.
+    Shape: public are those of them that web pages of all origins may read; rpc_apps are those of JSON-RPC by their
+           paths, which the routes lead to as well; guard refuses calls from other sites' web pages, None where callers
+           need a token.
     """
 
     routes: Sequence[BaseRoute]
     public: Sequence[BaseRoute]
     grpc_target: GrpcTarget
+    rpc_apps: Mapping[str, ASGIApp]
     guard: WebGuard | None = None
 
 
@@ -92,10 +96,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
     )
     default = agent_set.agents[0][0]
     cards = {spec.target.name: Cards(_site(a2a, spec, profile, services)) for spec, profile in agent_set.agents}
-    endpoints = {
-        spec.target.name: _endpoint(a2a, spec, cards[spec.target.name], services) for spec, _ in agent_set.agents
-    }
-    endpoints |= {name: _gone_endpoint(a2a, name, services) for name in agent_set.gone}
+    endpoints = _endpoints(a2a, agent_set, cards, services)
     main_cards = _main_cards(a2a, cards[default.target.name], services)
     main = _router(a2a, agent_set, _endpoint(a2a, default, main_cards, services), endpoints, services)
     public_pages = [
@@ -104,47 +105,47 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         *_card_routes(main_cards, at_root=True),
     ]
     own_cards = {name: _card_routes(of_agent) for name, of_agent in cards.items()}
-    of_agents = [
-        route
+    of_agents = {
+        name: [*_calls(a2a, endpoint, admission, agent_path(a2a, name)), *own_cards.get(name, ())]
         for name, endpoint in endpoints.items()
-        for route in (*_calls(a2a, endpoint, admission, agent_path(a2a, name)), *own_cards.get(name, ()))
-    ]
+    }
+    main_calls = _calls(a2a, main, admission, a2a.path)
+    at_origin = rpc_routes(main, admission, path="/")  # for clients that are given only the origin
     routes = [
         *health_routes(services.runs.readiness.failing),
         *public_pages,
-        *of_agents,
-        *_calls(a2a, main, admission, a2a.path),  # the last, because any first segment of its path may be a tenant
+        RoutesByAgent(a2a.path, of_agents),
+        *main_calls,  # the last, because any first segment of its path may be a tenant
         unknown_agent_route(a2a.path),
-        *rpc_routes(main, admission, path="/"),  # for clients that are given only the origin
+        *at_origin,
         nothing_here_route(a2a.path),
     ]
     public = [*public_pages, *chain.from_iterable(own_cards.values())]
-    return _guarded(a2a, services, routes, public, GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors))
+    known = _known(a2a, services)
+    return EdgeRoutes(
+        routes=routes,
+        public=public,
+        grpc_target=_grpc_target(a2a, main, admission, known),
+        rpc_apps=_rpc_apps(chain(at_origin, *of_agents.values(), main_calls)),
+        guard=WebGuard(routes, public=public, known=known, trusted=int(a2a.trust_proxy)) if known else None,
+    )
+
+
+def _grpc_target(a2a: A2aConfig, main: Router, admission: Admission, known: KnownHosts | None) -> GrpcTarget:
+    """What answers gRPC calls."""
+    base_url = a2a.public_url or f"http://{a2a.listen}"
+    return GrpcTarget(endpoint=main, admission=admission, errors=a2a.errors, base_url=base_url, known=known)
+
+
+def _rpc_apps(routes: Iterable[BaseRoute]) -> dict[str, ASGIApp]:
+    """The applications of JSON-RPC by their paths."""
+    return {route.path: route.app for route in routes if isinstance(route, Route) and isinstance(route.app, RpcApp)}
 
 
 def _main_cards(a2a: A2aConfig, own: Cards, services: EdgeServices) -> Cards:
     """The default agent's cards at the default path, with the address of gRPC if `a2a.grpc.card` asks for it."""
     grpc = services.grpc if a2a.grpc.card else None
     return Cards(msgspec.structs.replace(own.site, path=a2a.path.rstrip("/") or "/", grpc=grpc))
-
-
-def _guarded(
-    a2a: A2aConfig,
-    services: EdgeServices,
-    routes: Sequence[BaseRoute],
-    public: Sequence[BaseRoute],
-    grpc_target: GrpcTarget,
-) -> EdgeRoutes:
-    """The routes, guarded against other sites' web pages where callers need no token."""
-    known = _known(a2a, services)
-    base_url = a2a.public_url or f"http://{a2a.listen}"
-    guard = WebGuard(routes, public=public, known=known, trusted=int(a2a.trust_proxy)) if known else None
-    return EdgeRoutes(
-        routes=routes,
-        public=public,
-        grpc_target=msgspec.structs.replace(grpc_target, base_url=base_url, known=known),
-        guard=guard,
-    )
 
 
 def _known(a2a: A2aConfig, services: EdgeServices) -> KnownHosts | None:
@@ -190,6 +191,14 @@ def _site(a2a: A2aConfig, spec: AgentSpec, profile: Profile, services: EdgeServi
 def agent_path(a2a: A2aConfig, name: str) -> str:
     """The path at which an agent answers."""
     return f"{a2a.path.rstrip('/')}/{name}"
+
+
+def _endpoints(
+    a2a: A2aConfig, agent_set: AgentSet, cards: Mapping[str, Cards], services: EdgeServices
+) -> dict[str, Endpoint]:
+    """The endpoints of all agents by name."""
+    served = {spec.target.name: _endpoint(a2a, spec, cards[spec.target.name], services) for spec, _ in agent_set.agents}
+    return served | {name: _gone_endpoint(a2a, name, services) for name in agent_set.gone}
 
 
 def _endpoint(a2a: A2aConfig, spec: AgentSpec, cards: Cards, services: EdgeServices) -> Endpoint:

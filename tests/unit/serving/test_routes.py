@@ -140,3 +140,24 @@ async def test_an_answer_is_in_the_status_too_where_that_is_wanted() -> None:
             assert task["artifacts"][0]["parts"][0]["text"] == "done"
             message = task["status"].get("message")
             assert (message and message["parts"][0]["text"]) == told
+
+
+async def test_how_many_routes_are_tried_does_not_grow_with_the_agents() -> None:
+    def tried(*names: str) -> int:
+        sections = {"a2a": {"adapter": "custom"}, "agents": {name: {} for name in names}}
+        config = EdgeConfig.model_validate(sections)
+        services = EdgeServices(runs=runs, started_s=0)
+        agent_set = AgentSet(agents=[(one, one.profile) for one in config.agent_specs()], gone=["old", "older"])
+        return len(build_routes(config.a2a, agent_set, services).routes)
+
+    async with RunService(MemoryTaskStore(), {}, clock=HandClock(), new_id=counting_ids()) as runs:
+        assert tried("one") == tried(*[f"agent-{number}" for number in range(50)])
+
+
+async def test_each_agent_answers_over_http_json_and_shows_its_card() -> None:
+    async with site(gone=("old",)) as http:
+        for name in ("one", "two"):
+            assert (await http.get(f"/a2a/{name}/.well-known/agent-card.json")).status_code == 200
+            assert (await http.get(f"/a2a/{name}/tasks")).json()["tasks"] == []
+        assert (await http.get("/a2a/old/tasks")).status_code == 200
+        assert (await http.get("/a2a/three/tasks")).status_code == 400  # a tenant of the default agent

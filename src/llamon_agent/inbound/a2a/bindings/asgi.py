@@ -193,6 +193,12 @@ def base_url_headers(*, trusted: int) -> tuple[str, ...]:
     return ("Host", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Prefix") if trusted else ("Host",)
 
 
+def root_of(scope: Scope) -> str:
+    """What of the path stands above the application, as a server or a mount says."""
+    root: str = scope.get("root_path", "")
+    return root if scope["path"].startswith(root) else ""
+
+
 def read_headers(scope: Scope) -> Headers:
     """The headers; those of one name are one, joined, so that a proxy in front of us cannot have read another of them.
 

@@ -176,7 +176,7 @@ class WebGuard:
         self, routes: Sequence[BaseRoute], *, public: Collection[BaseRoute], known: KnownHosts, trusted: int = 0
     ) -> None:
         self._routes = routes
-        self._public = public
+        self._public = {id(route): route for route in public}  # routes are compared slowly, and have no hash
         self._known = known
         self._trusted = trusted
 
@@ -184,7 +184,7 @@ class WebGuard:
         """Why a request is refused, which is logged; None if it is not."""
         seen = read_browser_headers(read_headers(scope), scheme=scope.get("scheme", "http"), trusted=self._trusted)
         refusal = decide_refusal(seen, self._known)
-        if refusal is not None and self._route(scope)[0] in self._public:
+        if refusal is not None and id(self._route(scope)[0]) in self._public:
             refusal = decide_refusal(seen, self._known, is_public=True)
         if refusal is not None:
             log_refusal(refusal, seen)
@@ -204,7 +204,7 @@ class WebGuard:
         for route in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
-                return route, child
+                return child.get("route", route), child  # a route that holds others names the one that it found
         return None, {}
 
 

@@ -30,6 +30,7 @@ from llamon_agent.inbound.a2a.bindings.asgi import (
     read_headers,
     respond,
     respond_stream,
+    root_of,
 )
 from llamon_agent.inbound.a2a.bindings.rest.errors import RestEnvelope, write_error
 from llamon_agent.inbound.a2a.bindings.rest.params import RestRequest, dialect_at
@@ -59,8 +60,6 @@ def rest_routes(
 class _RestRoute(BaseRoute):
     """Takes each path that looks like one of ours, right or not, so that the answer to a wrong one says what is wrong
     with it.
-
-    An edge tries as many of these as it has agents, so a path of another agent must cost nearly nothing.
     """
 
     def __init__(self, app: "RestApp", path: str) -> None:
@@ -74,7 +73,7 @@ class _RestRoute(BaseRoute):
         return Match.NONE, {}
 
     def _place(self, scope: Scope) -> Place | None:
-        if not scope["path"].startswith(self._begins, len(_root(scope))):
+        if not scope["path"].startswith(self._begins, len(root_of(scope))):
             return None
         depth = len(self._above)
         segments = _segments(scope, depth + MOST_SEGMENTS)
@@ -88,19 +87,13 @@ class _RestRoute(BaseRoute):
         raise NoMatchFound(name, path_params)
 
 
-def _root(scope: Scope) -> str:
-    """What of the path stands above the application, as a server or a mount says."""
-    root: str = scope.get("root_path", "")
-    return root if scope["path"].startswith(root) else ""
-
-
 def _segments(scope: Scope, most: int) -> tuple[str, ...]:
     """The path's segments, decoded one by one, so that an encoded slash is not one that separates.
 
     Shape: at most `most`, and where there are more, the rest as one.
     """
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    skipped = 1 + _root(scope).count("/")
+    skipped = 1 + root_of(scope).count("/")
     return tuple([unquote(segment) for segment in raw.decode("ascii", "replace").split("/", skipped + most)[skipped:]])
 
 
