@@ -35,7 +35,8 @@ _DELETE_ALL = sql.SQL("""
     do $$
     declare name text;
     begin
-        for name in select tablename from pg_tables where schemaname = 'public' and tablename <> 'llamon_schema' loop
+        for name in select tablename from pg_tables where schemaname = 'public' and tablename <> 'llamon_schema'
+                    order by tablename loop
             execute format('delete from %I', name);
         end loop;
     end $$

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.task_store import MINE, a_key, a_task, a_turn, conflicts, next_of
 
 from llamon_agent.domain.errors import Conflict
-from llamon_agent.domain.task import TaskState
+from llamon_agent.domain.task import Task, TaskQuery, TaskState
 from llamon_agent.runs.ports.store import Abandoned, TaskStore
 
 _PATIENCE_S = 5
@@ -43,6 +43,24 @@ class LeaseContract:
         assert store.holder != other.holder
         assert store.is_durable
         assert other.is_durable
+
+    async def test_totals_are_right_whoever_writes(self, store: TaskStore, other: TaskStore) -> None:
+        async def live(each: TaskStore, task: Task) -> None:
+            await each.create(task, turn=a_turn(task.id))
+            for state in (TaskState.INPUT_REQUIRED, TaskState.WORKING, TaskState.COMPLETED):
+                task, seq = next_of(task, state), task.seq
+                await each.save(task, expect=seq)
+
+        made = [a_task(f"task-{number}", owner="ann" if number % 2 else "bob") for number in range(80)]
+        async with asyncio.timeout(_PATIENCE_S):
+            await asyncio.gather(*[live((store, other)[n % 3 == 0], task) for n, task in enumerate(made)])
+            await asyncio.gather(*[each.prune(before_ms=5_000, limit=15) for each in (store, other)])
+        for owner in ("ann", "bob"):
+            page = await store.list(TaskQuery(owner=owner, agent="demo", limit=100))
+            assert page.total == len(page.tasks)
+            assert (
+                await other.list(TaskQuery(owner=owner, agent="demo", state=TaskState.COMPLETED))
+            ).total == page.total
 
     async def test_a_living_holders_run_is_left_alone(self, store: TaskStore, other: TaskStore) -> None:
         await store.create(a_task(), turn=a_turn())

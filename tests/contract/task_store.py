@@ -127,6 +127,9 @@ async def conflicts(writes: Sequence[Awaitable[None]]) -> int:
 
 MINE = TaskQuery(owner="ann", agent="demo")
 
+_LATER = ((), (TaskState.INPUT_REQUIRED,), (TaskState.INPUT_REQUIRED, TaskState.WORKING), (TaskState.COMPLETED,))
+"""What tasks may go through after their beginning."""
+
 
 class TaskStoreContract:
     """Inherit it, and override `store` with an empty one that is closed afterwards."""
@@ -232,7 +235,7 @@ class TaskStoreContract:
                 await store.save(task, expect=seq)
 
         assert await conflicts([live(number) for number in range(200)]) == 0
-        page = await store.list(TaskQuery(owner="ann", agent="demo", states=(TaskState.COMPLETED,), limit=200))
+        page = await store.list(TaskQuery(owner="ann", agent="demo", state=TaskState.COMPLETED, limit=200))
         assert [(task.id, task.seq) for task in page.tasks] == [(f"task-{n}", 3) for n in reversed(range(200))]
 
     async def test_a_cancelled_writer_does_not_take_others_with_it(self, store: TaskStore) -> None:
@@ -268,12 +271,11 @@ class TaskStoreContract:
             (TaskQuery(owner="ann", agent="demo"), ["d", "c", "b", "a"]),
             (TaskQuery(owner="ann", agent="demo", context_id="one"), ["c", "a"]),
             (TaskQuery(owner="ann", agent="demo", context_id=""), []),
-            (TaskQuery(owner="ann", agent="demo", states=(TaskState.WORKING,)), ["c", "a"]),
-            (TaskQuery(owner="ann", agent="demo", states=(TaskState.FAILED, TaskState.COMPLETED)), ["d", "b"]),
+            (TaskQuery(owner="ann", agent="demo", state=TaskState.WORKING), ["c", "a"]),
             (TaskQuery(owner="ann", agent="demo", changed_since_ms=20), ["d", "c", "b"]),
             (TaskQuery(owner="ann", agent="demo", changed_since_ms=41), []),
             (TaskQuery(owner="ann", agent="demo", changed_since_ms=0, limit=4), ["d", "c", "b", "a"]),
-            (TaskQuery(owner="ann", agent="demo", context_id="two", states=(TaskState.FAILED,)), ["d"]),
+            (TaskQuery(owner="ann", agent="demo", context_id="two", state=TaskState.FAILED), ["d"]),
             (TaskQuery(owner="ann", agent="demo", context_id="one", changed_since_ms=11), ["c"]),
         ],
     )
@@ -297,7 +299,7 @@ class TaskStoreContract:
             await store.create(a_task(name, at_ms=at_ms))
         await store.save(next_of(a_task("a", at_ms=1), TaskState.FAILED, at_ms=3), expect=1)
         assert ids(await store.list(MINE)) == ["a", "b"]
-        assert ids(await store.list(TaskQuery(owner="ann", agent="demo", states=(TaskState.WORKING,)))) == ["b"]
+        assert ids(await store.list(TaskQuery(owner="ann", agent="demo", state=TaskState.WORKING))) == ["b"]
 
     @pytest.mark.parametrize("context_id", [None, "context-1"])
     @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
@@ -321,6 +323,83 @@ class TaskStoreContract:
         rest = await all_pages(store, msgspec.structs.replace(query, after=(last.status.at_ms, last.id)))
         assert [name for page in [first, *rest] for name in ids(page)] == [f"task-{n}" for n in reversed(range(6))]
         assert {page.total for page in rest} == {7}
+
+    async def test_totals_are_right_while_many_write_at_once(self, store: TaskStore) -> None:
+        async def live(number: int) -> None:
+            task = a_task(f"task-{number}", owner="ann" if number % 3 else "bob", state=TaskState.SUBMITTED)
+            await store.create(task)
+            for state in (TaskState.WORKING, *_LATER[number % len(_LATER)]):
+                task, seq = next_of(task, state, at_ms=number), task.seq
+                await store.save(task, expect=seq)
+
+        rivals = [store.create(a_task("task-1")) for _ in range(5)]
+        assert await conflicts([*(live(number) for number in range(60)), *rivals]) == 5
+        await store.prune(before_ms=30, limit=7)
+        for owner in ("ann", "bob", "nobody"):
+            query = TaskQuery(owner=owner, agent="demo", limit=100)
+            kept = (await store.list(query)).tasks
+            assert (await store.list(query)).total == len(kept)
+            for state in TaskState:
+                of_state = [task.id for task in kept if task.status.state is state]
+                page = await store.list(msgspec.structs.replace(query, state=state))
+                assert (ids(page), page.total) == (of_state, len(of_state))
+
+    async def test_a_total_counts_what_is_pruned_no_more(self, store: TaskStore) -> None:
+        for number in range(3):
+            await store.create(a_task(f"task-{number}", at_ms=number, state=TaskState.COMPLETED))
+        await store.prune(before_ms=2, limit=10)
+        for query in (MINE, msgspec.structs.replace(MINE, state=TaskState.COMPLETED)):
+            assert (await store.list(query)).total == 1
+        await store.prune(before_ms=3, limit=10)
+        assert await store.list(MINE) == TaskPage(tasks=(), total=0, more=False)
+
+    @pytest.mark.parametrize("state", [None, TaskState.WORKING])
+    async def test_pages_of_a_filter_are_whole_too(self, store: TaskStore, state: TaskState | None) -> None:
+        for number in range(9):
+            rare = TaskState.FAILED if number % 2 else TaskState.WORKING
+            await store.create(a_task(f"task-{number}", at_ms=number, state=rare, context_id=f"c{number % 3}"))
+        for context_id in (None, "c1"):
+            query = TaskQuery(owner="ann", agent="demo", state=state, context_id=context_id, changed_since_ms=2)
+            whole = await store.list(query)
+            pages = await all_pages(store, msgspec.structs.replace(query, limit=1))
+            assert [name for page in pages for name in ids(page)] == ids(whole)
+            assert {page.total for page in pages} == {whole.total} == {len(whole.tasks)}
+
+    @pytest.mark.parametrize(("max_bytes", "sizes"), [(1, [1, 1, 1, 1]), (2_500, [2, 1, 1]), (100_000, [4])])
+    async def test_a_page_ends_once_it_is_full_of_bytes(
+        self, store: TaskStore, max_bytes: int, sizes: list[int]
+    ) -> None:
+        for number, chars in enumerate((3_000, 3_000, 1_500, 1_500)):
+            message = Message(message_id="m", role=Role.USER, parts=(Text(text="x" * chars),))
+            await store.create(msgspec.structs.replace(a_task(f"task-{number}", at_ms=number), history=(message,)))
+        for context_id in (None, "context-1"):
+            query = TaskQuery(owner="ann", agent="demo", context_id=context_id, max_bytes=max_bytes)
+            pages = await all_pages(store, query)
+            assert [len(page.tasks) for page in pages] == sizes
+            assert [name for page in pages for name in ids(page)] == [f"task-{number}" for number in (3, 2, 1, 0)]
+            assert {page.total for page in pages} == {4}
+
+    # paused in
+
+    async def test_the_task_that_waits_in_a_context_is_found_until_it_is_answered(self, store: TaskStore) -> None:
+        assert await store.paused_in("ann", "demo", "context-1") is None
+        await store.create(a_task("ended", state=TaskState.COMPLETED))
+        asking = a_task("asks", state=TaskState.INPUT_REQUIRED)
+        await store.create(asking)
+        for at_ms in range(3):
+            await store.create(a_task(f"more-{at_ms}", at_ms=at_ms, context_id="context-2"))
+        assert await store.paused_in("ann", "demo", "context-1") == asking
+        for elsewhere in (("bob", "demo", "context-1"), ("ann", "other", "context-1"), ("ann", "demo", "context-2")):
+            assert await store.paused_in(*elsewhere) is None
+        await store.save(next_of(asking), expect=asking.seq)
+        assert await store.paused_in("ann", "demo", "context-1") is None
+
+    async def test_of_several_tasks_that_wait_in_a_context_the_newest_is_found(self, store: TaskStore) -> None:
+        for name, at_ms, state in (("a", 1, "input-required"), ("c", 3, "auth-required"), ("b", 2, "input-required")):
+            await store.create(a_task(name, at_ms=at_ms, state=TaskState(state)))
+        found = await store.paused_in("ann", "demo", "context-1")
+        assert found is not None
+        assert found.id == "c"
 
     # keys
 

@@ -5,6 +5,7 @@ A task is a value. What changes is which value is the current one, and `seq` say
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -173,21 +174,39 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     keys_s: float | None = None
 
 
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+"""How many bytes of tasks a page of a list may hold before it ends."""
+
+
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which tasks to list.
 
-    Shape: only the owner's tasks of one agent; None filters nothing. `states` empty is any. `after` is the place of the
-           last task of the page before: (at_ms, id).
-    Units: changed_since_ms counts milliseconds since 1970 UTC, inclusive; limit counts tasks, from 1.
+    Shape: only the owner's tasks of one agent; None filters nothing. `after` is the place of the last task of the page
+           before: (at_ms, id).
+    Units: changed_since_ms counts milliseconds since 1970 UTC, inclusive; limit counts tasks, from 1; max_bytes counts
+           the tasks as the store writes them, and the first task of a page may have more.
     """
 
     owner: str
     agent: str
     context_id: str | None = None
-    states: tuple[TaskState, ...] = ()
+    state: TaskState | None = None
     changed_since_ms: int | None = None
     after: tuple[int, str] | None = None
     limit: int = 50
+    max_bytes: int = MAX_PAGE_BYTES
+
+    @property
+    def narrowed_by(self) -> Literal["context", "state", "all"]:
+        """The filter whose order of tasks a page is read from."""
+        if self.context_id is not None:
+            return "context"
+        return "all" if self.state is None else "state"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the total is that of a state, or of all states, and not of a part of them."""
+        return self.context_id is None and self.changed_since_ms is None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

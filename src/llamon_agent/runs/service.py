@@ -49,7 +49,7 @@ from llamon_agent.runs.registry import RunRegistry
 from llamon_agent.runs.remote_tasks import RemoteTasks
 from llamon_agent.runs.run import Execution, Run
 from llamon_agent.runs.subscription import Subscription
-from llamon_agent.runs.takeover import Lease, Takeover, paused_in
+from llamon_agent.runs.takeover import Lease, Takeover
 from llamon_agent.runs.task_recorder import TaskRecorder, finish_write
 
 logger = logging.getLogger(__name__)
@@ -196,6 +196,10 @@ class RunService:
         """A page of the owner's tasks, as recorded."""
         return await self._store.list(query)
 
+    async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
+        """The task that waits in a context for an answer, as recorded."""
+        return await self._store.paused_in(owner, agent, context_id)
+
     async def subscribe(
         self, owner: str, agent: str, task_id: str, *, after_seq: int | None, ended_ok: bool
     ) -> Subscription:
@@ -303,7 +307,7 @@ class RunService:
         holder = self._registry.queues.holder(context)
         if holder is not None:
             return holder.snapshot() if holder.task.is_paused else None
-        return await paused_in(self._store, context)
+        return await self._store.paused_in(*context)
 
     async def _begin(self, request: RunRequest) -> Run:
         """Record a new task, and start its run, or let it wait for the context's current one."""

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from llamon_agent.domain.errors import BackendError, Conflict
 from llamon_agent.domain.events import Error
-from llamon_agent.domain.task import PAUSED, Task, TaskQuery, TaskState
+from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports.run import Clock, Limits, Runtime
-from llamon_agent.runs.ports.store import Abandoned, ContextKey, TaskStore
+from llamon_agent.runs.ports.store import Abandoned, TaskStore
 from llamon_agent.runs.recovery import Again, GiveUp, decide_recovery, in_order
 from llamon_agent.runs.registry import RunRegistry
 from llamon_agent.runs.task_recorder import TaskRecorder
@@ -25,14 +25,6 @@ logger = logging.getLogger(__name__)
 _BATCH = 100
 
 LOST = "The agent's answer could not be stored."
-
-
-async def paused_in(store: TaskStore, context: ContextKey) -> Task | None:
-    """The paused task of a context, as the store has it."""
-    owner, agent, context_id = context
-    query = TaskQuery(owner=owner, agent=agent, context_id=context_id, states=tuple(PAUSED), limit=1)
-    page = await store.list(query)
-    return page.tasks[0] if page.tasks else None
 
 
 class Takeover:
@@ -105,7 +97,7 @@ class Takeover:
     async def _keep_waiting(self, task: Task) -> None:
         """A task that waited for the paused one of its context goes on waiting for it."""
         context = (task.owner, task.agent, task.context_id)
-        paused = await paused_in(self._store, context)
+        paused = await self._store.paused_in(*context)
         if paused is not None and self._registry.queues.is_free(context):
             self._registry.hold(paused)
 

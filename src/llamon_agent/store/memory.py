@@ -1,6 +1,8 @@
 """Tasks in memory: for `--ephemeral`, for tests, and as the simplest implementation of the stores' contracts."""
 
-from collections.abc import Collection, Iterable
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -8,6 +10,18 @@ from llamon_agent.domain.errors import BackendError, Conflict, KeyTaken
 from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
+from llamon_agent.store.orders import Orders, Place
+
+_Key = tuple[str, str, str]
+"""(owner, agent, key)"""
+
+_Name = tuple[str, ...]
+"""Of an order of tasks: of an owner's and an agent's, of those in one state or context, or of all owners'."""
+
+_PAUSED: _Name = ("paused",)
+_ENDED: _Name = ("ended",)
+
+_write = msgspec.json.Encoder().encode
 
 
 class MemoryTaskStore:
@@ -20,9 +34,10 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
-        self._contexts: dict[str, list[str]] = {}  # the ids of each context's tasks, so that listing one is cheap
+        self._orders: Orders[_Name] = Orders()
         self._pushes: dict[str, dict[str, TaskPushConfig]] = {}  # by task and id
-        self._keys: dict[tuple[str, str, str], tuple[str, IdempotencyKey]] = {}  # owner, agent, key -> task id, key
+        self._keys: dict[_Key, tuple[str, IdempotencyKey]] = {}  # -> task id, key
+        self._keys_of: dict[str, list[_Key]] = {}  # by task
         self._closed = False
 
     async def reached(self) -> None:
@@ -40,8 +55,7 @@ class MemoryTaskStore:
         if task.id in self._tasks:
             raise Conflict
         self._keep_key(task, key)
-        self._tasks[task.id] = task
-        self._contexts.setdefault(task.context_id, []).append(task.id)
+        self._put(task)
 
     async def save(
         self,
@@ -57,7 +71,7 @@ class MemoryTaskStore:
         if kept is None or kept.seq != expect or kept.is_terminal:
             raise Conflict()
         self._keep_key(task, key)
-        self._tasks[task.id] = task
+        self._put(task)
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
         self._check_open()
@@ -66,9 +80,22 @@ class MemoryTaskStore:
 
     async def list(self, query: TaskQuery) -> TaskPage:
         self._check_open()
-        found = sorted((task for task in self._candidates(query) if _matches(query, task)), key=_order, reverse=True)
-        rest = [task for task in found if query.after is None or _order(task) < query.after]
-        return TaskPage(tasks=tuple(rest[: query.limit]), total=len(found), more=len(rest) > query.limit)
+        found = self._found(query)
+        begin = 0 if query.changed_since_ms is None else bisect_left(found, (query.changed_since_ms, ""))
+        end = len(found) if query.after is None else max(begin, bisect_left(found, query.after))
+        page: list[Task] = []
+        size_bytes = 0
+        for _, task_id in islice(_down(found, begin, end), query.limit):
+            if size_bytes >= query.max_bytes:
+                break
+            page.append(self._tasks[task_id])
+            size_bytes += len(_write(page[-1]))
+        return TaskPage(tasks=tuple(page), total=len(found) - begin, more=len(page) < end - begin)
+
+    async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
+        self._check_open()
+        paused = self._orders[_paused_in(owner, agent, context_id)]
+        return self._tasks[paused[-1][1]] if paused else None
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         self._check_open()
@@ -103,32 +130,25 @@ class MemoryTaskStore:
 
     async def paused_before(self, *, before_ms: int, limit: int) -> tuple[Task, ...]:
         self._check_open()
-        old = [task for task in self._tasks.values() if task.is_paused and task.status.at_ms < before_ms]
-        return tuple(sorted(old, key=_order)[:limit])
+        return tuple(self._tasks[each] for each in self._orders.before(_PAUSED, before_ms, limit))
 
     async def prune(self, *, before_ms: int, limit: int) -> Pruned:
         self._check_open()
-        old = [task for task in self._tasks.values() if task.is_terminal and task.status.at_ms < before_ms]
-        gone = sorted(old, key=_order)[:limit]
+        gone = [self._tasks[each] for each in self._orders.before(_ENDED, before_ms, limit)]
         for task in gone:
             self._forget(task)
-        ids = {task.id for task in gone}
-        self._keys = {name: kept for name, kept in self._keys.items() if kept[0] not in ids}
         contexts = dict.fromkeys((task.owner, task.agent, task.context_id) for task in gone)
-        left = {
-            (task.owner, task.agent, context_id)
-            for _, _, context_id in contexts
-            for task in map(self._tasks.__getitem__, self._contexts.get(context_id, ()))
-        }
         return Pruned(
-            task_ids=tuple(task.id for task in gone), contexts=tuple(each for each in contexts if each not in left)
+            task_ids=tuple(task.id for task in gone),
+            contexts=tuple(each for each in contexts if not self._orders[_in_context(*each)]),
         )
 
     async def forget_keys(self, *, before_ms: int, limit: int) -> int:
         self._check_open()
         old = [name for name, (_, key) in self._keys.items() if key.at_ms < before_ms][:limit]
         for name in old:
-            del self._keys[name]
+            task_id, _ = self._keys.pop(name)
+            self._keys_of[task_id].remove(name)
         return len(old)
 
     async def put_push(self, push: TaskPushConfig) -> None:
@@ -163,10 +183,24 @@ class MemoryTaskStore:
         task = self._tasks.get(push.task_id)
         return task is not None and (not task.is_terminal or task.seq > push.told_seq)
 
-    def _candidates(self, query: TaskQuery) -> Iterable[Task]:
+    def _found(self, query: TaskQuery) -> Sequence[Place]:
+        """The places of the tasks that the query finds, whenever they changed."""
         if query.context_id is None:
-            return self._tasks.values()
-        return map(self._tasks.__getitem__, self._contexts.get(query.context_id, ()))
+            return self._orders[_of_owner(query.owner, query.agent, query.state or "")]
+        found = self._orders[_in_context(query.owner, query.agent, query.context_id)]
+        if query.state is None:
+            return found
+        return [place for place in found if self._tasks[place[1]].status.state is query.state]
+
+    def _put(self, task: Task) -> None:
+        """Keep a value in the place of the one before."""
+        kept = self._tasks.get(task.id)
+        self._tasks[task.id] = task
+        if kept is None:
+            self._orders.add(_place(task), _names(task))
+        elif kept.status is not task.status and (_place(kept), _names(kept)) != (_place(task), _names(task)):
+            self._orders.remove(_place(kept), _names(kept))
+            self._orders.add(_place(task), _names(task))
 
     def _check_key(self, task: Task, key: IdempotencyKey | None) -> None:
         if key is not None and (found := self._keys.get((task.owner, task.agent, key.value))) is not None:
@@ -174,30 +208,51 @@ class MemoryTaskStore:
 
     def _keep_key(self, task: Task, key: IdempotencyKey | None) -> None:
         if key is not None:
-            self._keys[task.owner, task.agent, key.value] = (task.id, key)
+            name = (task.owner, task.agent, key.value)
+            self._keys[name] = (task.id, key)
+            self._keys_of.setdefault(task.id, []).append(name)
 
     def _forget(self, task: Task) -> None:
         del self._tasks[task.id]
+        self._orders.remove(_place(task), _names(task))
         self._pushes.pop(task.id, None)
-        siblings = self._contexts[task.context_id]
-        siblings.remove(task.id)
-        if not siblings:
-            del self._contexts[task.context_id]
+        for name in self._keys_of.pop(task.id, ()):
+            del self._keys[name]
 
     def _check_open(self) -> None:
         if self._closed:
             raise BackendError()
 
 
-def _matches(query: TaskQuery, task: Task) -> bool:
-    return (
-        (task.owner, task.agent) == (query.owner, query.agent)
-        and (query.context_id is None or task.context_id == query.context_id)
-        and (not query.states or task.status.state in query.states)
-        and (query.changed_since_ms is None or task.status.at_ms >= query.changed_since_ms)
-    )
-
-
-def _order(task: Task) -> tuple[int, str]:
-    """The sort key of a list, whose highest comes first."""
+def _place(task: Task) -> Place:
+    """Where a task stands in every order that it is in; a list begins at the end of one."""
     return task.status.at_ms, task.id
+
+
+def _names(task: Task) -> list[_Name]:
+    """The orders that a task is in."""
+    names = [
+        _of_owner(task.owner, task.agent, ""),
+        _of_owner(task.owner, task.agent, task.status.state),
+        _in_context(task.owner, task.agent, task.context_id),
+    ]
+    if task.is_paused:
+        names += [_PAUSED, _paused_in(task.owner, task.agent, task.context_id)]
+    return [*names, _ENDED] if task.is_terminal else names
+
+
+def _of_owner(owner: str, agent: str, state: str) -> _Name:
+    return ("state", owner, agent, state)
+
+
+def _in_context(owner: str, agent: str, context_id: str) -> _Name:
+    return ("context", owner, agent, context_id)
+
+
+def _paused_in(owner: str, agent: str, context_id: str) -> _Name:
+    return ("paused", owner, agent, context_id)
+
+
+def _down(places: Sequence[Place], begin: int, end: int) -> Iterator[Place]:
+    """The places from the last one before `end` down to `begin`."""
+    return map(places.__getitem__, range(end - 1, begin - 1, -1))

@@ -10,6 +10,9 @@ from importlib.resources import files
 EARLIEST_MS, LATEST_MS = -(1 << 63), (1 << 63) - 1
 """The bounds of a column of 64 bits: what a filter by time is set to when it is off, so that an index still seeks."""
 
+FIRST_STATE, LAST_STATE = "", "zz"
+"""The bounds of the names of states, likewise."""
+
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 

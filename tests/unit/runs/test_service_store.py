@@ -7,7 +7,7 @@ from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request
 
 from llamon_agent.domain.errors import BackendError, TaskHasEnded
 from llamon_agent.domain.events import Complete, Delta, Interrupt, Snapshot
-from llamon_agent.domain.task import Task, TaskPage, TaskQuery, TaskState, answer_text
+from llamon_agent.domain.task import Task, TaskState, answer_text
 from llamon_agent.runs.ports.run import Limits
 from llamon_agent.runs.registry import STOPPED
 from llamon_agent.runs.takeover import LOST
@@ -106,7 +106,7 @@ async def test_what_the_store_has_lost_of_a_task_ends_it(
         early = run.task
         gate.open()
         await run.wait_settled(5)
-        store._tasks[early.id] = early
+        store._put(early)
         task = await service.get("default", "demo", early.id)
         assert (task.status.state, status_text(task)) == (TaskState.FAILED, LOST)
         assert await store.get("default", "demo", early.id) == task
@@ -122,7 +122,7 @@ async def test_an_answer_to_a_pause_that_the_store_has_lost_finds_the_task_ended
         following = run.follow()  # keeps the pause in memory
         gate.open()
         await run.wait_settled(5)
-        store._tasks[early.id] = early
+        store._put(early)
         with pytest.raises(TaskHasEnded):
             await service.submit_run(request("yes", task=early.id))
         following.close()
@@ -144,9 +144,9 @@ async def test_a_message_that_was_still_being_looked_at_is_refused_by_a_service_
     class Slow(MemoryTaskStore):
         looking = Gate()
 
-        async def list(self, query: TaskQuery) -> TaskPage:
+        async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
             await self.looking.wait()
-            return await super().list(query)
+            return await super().paused_in(owner, agent, context_id)
 
     store = Slow()
     async with serving(ScriptedAgent([Complete()]), store) as service:

@@ -33,7 +33,7 @@ class Left(MemoryTaskStore):
         self.has_failed = asyncio.Event()
 
     def leave(self, task: Task, attempt: int = 2) -> None:
-        self._tasks[task.id] = task
+        self._put(task)
         turn = msgspec.structs.replace(turn_of(), task_id=task.id)
         self.left.append(Abandoned(task=task, turn=turn, attempt=attempt))
 
@@ -112,7 +112,7 @@ async def test_a_task_that_somebody_else_has_changed_meanwhile_is_left_to_them(
 ) -> None:
     store.leave(task_of("t1"))
     newer = task_of("t1", seq=7)
-    store._tasks["t1"] = newer
+    store._put(newer)
     store.others = {"t1"}
     await service.start()
     assert await service.get("ann", "demo", "t1") == newer

@@ -17,8 +17,8 @@ def test_text_without_a_name_holds_no_statement(text: str) -> None:
 
 def test_the_shipped_statements_are_found() -> None:
     assert set(load_statements("sqlite/task.sql")) == {
-        *("reached", "create", "save", "save_begun", "save_settled", "get"),
-        *("list", "count", "list_context", "count_context"),
+        *("reached", "create", "save", "save_begun", "save_settled", "get", "paused_in", "total"),
+        *("list_all", "list_state", "list_context", "count_all", "count_state", "count_context"),
     }
     assert set(load_statements("sqlite/push.sql")) == {
         *("put_push", "list_push", "delete_push", "mark_delivered", "undelivered")

@@ -304,7 +304,7 @@ class Endpoint:
             owner=owner,
             agent=self.agent,
             context_id=operation.context_id,
-            states=(operation.state,) if operation.state else (),
+            state=operation.state,
             changed_since_ms=operation.changed_since_ms,
             after=read_token(operation.page_token) if operation.page_token else None,
             limit=operation.page_size,

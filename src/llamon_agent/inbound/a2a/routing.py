@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from llamon_agent.domain.errors import BadParams, TaskNotFound
 from llamon_agent.domain.message import Message
-from llamon_agent.domain.task import PAUSED, TaskQuery
 from llamon_agent.inbound.a2a.endpoint import Endpoint, EndpointReply, ParsedRequest, RequestHead
 from llamon_agent.runs.service import RunService
 from llamon_agent.wire.operations import (
@@ -121,8 +120,9 @@ class Router:
 
     async def _waiting_agent(self, owner: str, context_id: str | None) -> str:
         """The agent that waits in the context for an answer, or else the default one."""
-        for agent in self._takes_messages if context_id is not None else ():
-            query = TaskQuery(owner=owner, agent=agent, context_id=context_id, states=tuple(PAUSED), limit=1)
-            if (await self._runs.list(query)).tasks:
+        if context_id is None:
+            return self.agent
+        for agent in self._takes_messages:
+            if await self._runs.paused_in(owner, agent, context_id) is not None:
                 return agent
         return self.agent

@@ -111,6 +111,10 @@ class TaskStore(Protocol):
         """A page of tasks."""
         ...
 
+    async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
+        """The paused task of a context, the newest where there are several; None where none waits."""
+        ...
+
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         """What a key stands for, None where it is not known."""
         ...

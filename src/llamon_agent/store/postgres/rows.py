@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.task import Task, TaskPushConfig, TaskQuery, TaskState
+from llamon_agent.domain.task import Task, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import IdempotencyKey
-from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS
+from llamon_agent.store.statements import EARLIEST_MS, FIRST_STATE, LAST_STATE, LATEST_MS
 
 Row = dict[str, Any]
 
@@ -74,12 +74,16 @@ def push_row(push: TaskPushConfig) -> Row:
 def query_row(query: TaskQuery) -> Row:
     """The query as parameters. A filter that is off becomes one that every row passes."""
     after_ms, after_id = query.after or (LATEST_MS, "")
+    state = None if query.state is None else query.state.value
     return {
         **names(owner=query.owner, agent=query.agent, context_id=query.context_id or "", after_id=after_id),
         "changed_since_ms": EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
         "after_ms": after_ms,
-        "states": [state.value for state in query.states or TaskState],
+        "state": state,
+        "first_state": state or FIRST_STATE,
+        "last_state": state or LAST_STATE,
         "rows": query.limit + 1,  # one more than asked for: it shows whether there are more
+        "max_bytes": query.max_bytes,
     }
 
 

@@ -31,7 +31,13 @@ from llamon_agent.store.postgres.writer import DEADLINE_S, GroupCommitWriter
 from llamon_agent.store.records import abandoned_in, readable, task_in
 from llamon_agent.store.statements import load_statements
 
+_LISTS = load_statements("postgres/list.sql")
 _SQL = {
+    **{
+        f"list_{kind}_{total}": _LISTS["list"].format(page=_LISTS[f"page_{kind}"], total=_LISTS[total])
+        for kind in ("all", "state", "context")
+        for total in ("total", f"count_{kind}")
+    },
     **load_statements("postgres/task.sql"),
     **load_statements("postgres/lease.sql"),
     **load_statements("postgres/push.sql"),
@@ -87,10 +93,15 @@ class PostgresTaskStore:
         return task_in(found[0][0]) if found else None
 
     async def list(self, query: TaskQuery) -> TaskPage:
-        found = await self._fetch("list" if query.context_id is None else "list_context", **query_row(query))
-        bodies = [body for _, body in found if body is not None]  # an empty page still has its total
-        tasks = tuple(task_in(body) for body in bodies[: query.limit])
-        return TaskPage(tasks=tasks, total=found[0][0], more=len(bodies) > query.limit)
+        total = "total" if query.is_counted else f"count_{query.narrowed_by}"
+        found = await self._fetch(f"list_{query.narrowed_by}_{total}", **query_row(query))
+        bodies = [body for _, task_id, body in found if task_id is not None]  # an empty page still has its total
+        tasks = tuple(task_in(body) for body in bodies if body is not None)
+        return TaskPage(tasks=tasks, total=found[0][0], more=len(tasks) < len(bodies))
+
+    async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
+        found = await self._fetch("paused_in", **names(owner=owner, agent=agent, context_id=context_id))
+        return task_in(found[0][0]) if found else None
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         found = await self._fetch("find_key", **names(owner=owner, agent=agent, key=key))

@@ -18,14 +18,21 @@ import msgspec
 
 from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
 from llamon_agent.domain.ids import random_id
-from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskPushConfig, TaskQuery, TaskState
+from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.private_files import make_private_file
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 from llamon_agent.store.sqlite import upkeep as sqlite_upkeep
 from llamon_agent.store.sqlite.file import SqliteFile, what_is_wrong
 from llamon_agent.store.sqlite.writer import GroupCommitWriter, Row
-from llamon_agent.store.statements import EARLIEST_MS, LATEST_MS, load_migrations, load_statements
+from llamon_agent.store.statements import (
+    EARLIEST_MS,
+    FIRST_STATE,
+    LAST_STATE,
+    LATEST_MS,
+    load_migrations,
+    load_statements,
+)
 
 Durability = Literal["full", "normal"]
 """What a returned write survives.
@@ -106,10 +113,15 @@ class SqliteTaskStore:
         await self._write(_SQL[kind], row, task, key)
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
-        return await self._read(lambda: _get(self._reading, {"owner": owner, "agent": agent, "id": task_id}))
+        row = {"owner": owner, "agent": agent, "id": task_id}
+        return await self._read(lambda: _first(self._reading, "get", row))
 
     async def list(self, query: TaskQuery) -> TaskPage:
         return await self._read(lambda: _list(self._reading, query))
+
+    async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
+        row = {"owner": owner, "agent": agent, "context_id": context_id}
+        return await self._read(lambda: _first(self._reading, "paused_in", row))
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
         return await self._read(lambda: sqlite_upkeep.find_key(self._reading, owner, agent, key))
@@ -218,8 +230,8 @@ class SqliteTaskStore:
             raise BackendError() from exc
 
 
-def _get(connection: sqlite3.Connection, row: Row) -> Task | None:
-    found = connection.execute(_SQL["get"], row).fetchone()
+def _first(connection: sqlite3.Connection, statement: str, row: Row) -> Task | None:
+    found = connection.execute(_SQL[statement], row).fetchone()
     return None if found is None else _read_task(found[0])
 
 
@@ -231,15 +243,26 @@ def _pushes(connection: sqlite3.Connection, statement: str, row: Row) -> tuple[T
 
 
 def _list(connection: sqlite3.Connection, query: TaskQuery) -> TaskPage:
-    row, kind = _filters(query), "" if query.context_id is None else "_context"
+    row, kind = _filters(query), query.narrowed_by
     connection.execute("begin")  # both queries see the same moment
     try:
-        bodies = [body for (body,) in connection.execute(_SQL["list" + kind], row)]
-        (total,) = connection.execute(_SQL["count" + kind], row).fetchone()
+        bodies, more = _until_full(connection.execute(_SQL[f"list_{kind}"], row), query)
+        (total,) = connection.execute(_SQL["total" if query.is_counted else f"count_{kind}"], row).fetchone()
     finally:
         connection.rollback()
-    tasks = tuple(map(_read_task, bodies[: query.limit]))
-    return TaskPage(tasks=tasks, total=total, more=len(bodies) > query.limit)
+    return TaskPage(tasks=tuple(map(_read_task, bodies)), total=total, more=more)
+
+
+def _until_full(rows: Iterable[tuple[bytes]], query: TaskQuery) -> tuple[list[bytes], bool]:
+    """As many rows as a page holds, and whether there are more. The others are not read."""
+    bodies: list[bytes] = []
+    size_bytes = 0
+    for (body,) in rows:
+        if len(bodies) == query.limit or size_bytes >= query.max_bytes:
+            return bodies, True
+        bodies.append(body)
+        size_bytes += len(body)
+    return bodies, False
 
 
 def _filters(query: TaskQuery) -> Row:
@@ -252,13 +275,11 @@ def _filters(query: TaskQuery) -> Row:
         "changed_since_ms": EARLIEST_MS if query.changed_since_ms is None else query.changed_since_ms,
         "after_ms": after_ms,
         "after_id": after_id,
-        "states": _json_list(query.states or TaskState),
+        "state": query.state,
+        "first_state": query.state or FIRST_STATE,
+        "last_state": query.state or LAST_STATE,
         "rows": query.limit + 1,  # one more than asked for: it shows whether there are more
     }
-
-
-def _json_list(states: Iterable[TaskState]) -> str:
-    return msgspec.json.encode(list(states)).decode()
 
 
 def _connect(path: str | Path) -> sqlite3.Connection:

@@ -181,7 +181,7 @@ async def test_no_write_is_lost_or_doubled_when_connections_drop_under_load(
             lives = [living.create_task(live(number)) for number in range(300)]
             while not all(one.done() for one in lives):
                 await asyncio.to_thread(postgres.execute, dropping)
-        page = await store.list(msgspec.structs.replace(MINE, states=(TaskState.COMPLETED,), limit=300))
+        page = await store.list(msgspec.structs.replace(MINE, state=TaskState.COMPLETED, limit=300))
         assert {(task.id, task.seq) for task in page.tasks} == {(f"task-{number}", 4) for number in range(300)}
     assert failures
 

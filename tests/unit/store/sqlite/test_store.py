@@ -223,7 +223,7 @@ async def test_no_statement_reads_the_whole_table(path: Path, statements: str) -
             plan = [str(row[-1]) for row in file.execute(f"explain query plan {statement}", anything)]
             assert [step for step in plan if re.match("SCAN (task|idempotency|push)", step)] == [], name
             sorts = any("TEMP B-TREE" in step for step in plan)
-            assert sorts == (name in {"list_context", "take_over"}), name
+            assert sorts == (name == "take_over"), name
 
 
 async def test_webhooks_of_tasks_that_are_over_cost_a_start_nothing(path: Path) -> None:

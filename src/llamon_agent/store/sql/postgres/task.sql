@@ -98,51 +98,12 @@ select body
 from llamon_task
 where id = %(id)s and owner = %(owner)s and agent = %(agent)s;
 
--- name: list
--- One statement, so that the page and its total are of the same moment.
-select found.total, page.body
-from (
-    select count(*) as total
-    from llamon_task
-    where owner = %(owner)s
-      and agent = %(agent)s
-      and at_ms >= %(changed_since_ms)s
-      and state = any(%(states)s)
-) as found
-left join lateral (
-    select body, at_ms, id
-    from llamon_task
-    where owner = %(owner)s
-      and agent = %(agent)s
-      and at_ms >= %(changed_since_ms)s
-      and (at_ms, id) < (%(after_ms)s, %(after_id)s)
-      and state = any(%(states)s)
-    order by at_ms desc, id desc
-    limit %(rows)s
-) as page on true
-order by page.at_ms desc, page.id desc;
-
--- name: list_context
-select found.total, page.body
-from (
-    select count(*) as total
-    from llamon_task
-    where context_id = %(context_id)s
-      and owner = %(owner)s
-      and agent = %(agent)s
-      and at_ms >= %(changed_since_ms)s
-      and state = any(%(states)s)
-) as found
-left join lateral (
-    select body, at_ms, id
-    from llamon_task
-    where context_id = %(context_id)s
-      and owner = %(owner)s
-      and agent = %(agent)s
-      and at_ms >= %(changed_since_ms)s
-      and (at_ms, id) < (%(after_ms)s, %(after_id)s)
-      and state = any(%(states)s)
-    order by at_ms desc, id desc
-    limit %(rows)s
-) as page on true
-order by page.at_ms desc, page.id desc;
+-- name: paused_in
+select body
+from llamon_task
+where context_id = %(context_id)s
+  and owner = %(owner)s
+  and agent = %(agent)s
+  and state in ('input-required', 'auth-required')
+order by at_ms desc, id desc
+limit 1;

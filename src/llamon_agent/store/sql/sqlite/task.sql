@@ -32,24 +32,36 @@ select body
 from task
 where id = :id and owner = :owner and agent = :agent;
 
--- name: list
+-- name: paused_in
 select body
-from task
+from task indexed by task_paused_in
+where context_id = :context_id
+  and owner = :owner
+  and agent = :agent
+  and state in ('input-required', 'auth-required')
+order by at_ms desc, id desc
+limit 1;
+
+-- name: list_all
+select body
+from task indexed by task_by_status
 where owner = :owner
   and agent = :agent
   and at_ms >= :changed_since_ms
   and (at_ms, id) < (:after_ms, :after_id)
-  and state in (select value from json_each(:states))
 order by at_ms desc, id desc
 limit :rows;
 
--- name: count
-select count(*)
-from task
+-- name: list_state
+select body
+from task indexed by task_by_state
 where owner = :owner
   and agent = :agent
+  and state = :state
   and at_ms >= :changed_since_ms
-  and state in (select value from json_each(:states));
+  and (at_ms, id) < (:after_ms, :after_id)
+order by at_ms desc, id desc
+limit :rows;
 
 -- name: list_context
 select body
@@ -59,9 +71,31 @@ where context_id = :context_id
   and agent = :agent
   and at_ms >= :changed_since_ms
   and (at_ms, id) < (:after_ms, :after_id)
-  and state in (select value from json_each(:states))
+  and state between :first_state and :last_state
 order by at_ms desc, id desc
 limit :rows;
+
+-- name: total
+select coalesce(sum(tasks), 0)
+from task_count
+where owner = :owner
+  and agent = :agent
+  and state between :first_state and :last_state;
+
+-- name: count_all
+select count(*)
+from task indexed by task_by_status
+where owner = :owner
+  and agent = :agent
+  and at_ms >= :changed_since_ms;
+
+-- name: count_state
+select count(*)
+from task indexed by task_by_state
+where owner = :owner
+  and agent = :agent
+  and state = :state
+  and at_ms >= :changed_since_ms;
 
 -- name: count_context
 select count(*)
@@ -70,4 +104,4 @@ where context_id = :context_id
   and owner = :owner
   and agent = :agent
   and at_ms >= :changed_since_ms
-  and state in (select value from json_each(:states));
+  and state between :first_state and :last_state;
