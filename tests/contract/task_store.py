@@ -376,6 +376,7 @@ class TaskStoreContract:
             query = TaskQuery(owner="ann", agent="demo", context_id=context_id, max_bytes=max_bytes)
             pages = await all_pages(store, query)
             assert [len(page.tasks) for page in pages] == sizes
+            assert sum(page.size_bytes for page in pages) > 9_000
             assert [name for page in pages for name in ids(page)] == [f"task-{number}" for number in (3, 2, 1, 0)]
             assert {page.total for page in pages} == {4}
 

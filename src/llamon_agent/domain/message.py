@@ -83,6 +83,23 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference_task_ids: tuple[str, ...] = ()
 
 
+OMITTED = "omittedBytes"
+"""The metadata of a file whose bytes were left out: how many there are."""
+
+
+def emptied(part: Part) -> Part:
+    """A file that is sent whole, without its bytes; any other part as it is. A URL `data:` is such a file."""
+    match part:
+        case Raw(data=data) if data:
+            return msgspec.structs.replace(part, data=b"", metadata={**(part.metadata or {}), OMITTED: len(data)})
+        case Url(url=url) if url[:5].lower() == "data:":
+            head, comma, content = url.partition(",")
+            size_bytes = len(content.rstrip("=")) * 3 // 4 if head.endswith(";base64") else len(content)
+            said = {**(part.metadata or {}), OMITTED: size_bytes}
+            return msgspec.structs.replace(part, url=head + comma, metadata=said)
+    return part
+
+
 def media_type_of(part: Part) -> str:
     """What kind of content a part is, as type/subtype in lower case and without parameters.
 

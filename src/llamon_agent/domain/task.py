@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from llamon_agent.domain.message import Message, Metadata, Part, Text
+from llamon_agent.domain.message import Message, Metadata, Part, Text, emptied
 
 
 class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,6 +158,29 @@ def trim_history(task: Task, length: int | None) -> Task:
     return msgspec.structs.replace(task, history=task.history[len(task.history) - length :])
 
 
+def without_bytes(task: Task, *, but_in_artifacts: bool) -> Task:
+    """The task without the bytes of files in its messages, and in its artifacts unless they are to be kept there."""
+    said = task.status.message
+    artifacts = [
+        artifact if but_in_artifacts else msgspec.structs.replace(artifact, parts=_emptied(artifact.parts))
+        for artifact in task.artifacts
+    ]
+    return msgspec.structs.replace(
+        task,
+        status=task.status if said is None else msgspec.structs.replace(task.status, message=_message_without(said)),
+        history=tuple(map(_message_without, task.history)),
+        artifacts=tuple(artifacts),
+    )
+
+
+def _message_without(message: Message) -> Message:
+    return msgspec.structs.replace(message, parts=_emptied(message.parts))
+
+
+def _emptied(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    return tuple(map(emptied, parts))
+
+
 def answer_text(artifacts: Sequence[Artifact]) -> str:
     """All text of the artifacts, in order, with nothing between."""
     return "".join(part.text for artifact in artifacts for part in artifact.parts if isinstance(part, Text))
@@ -214,8 +237,10 @@ class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
     all.
 
     Shape: total ignores `after` and `limit`; more says that tasks follow the last one of this page.
+    Units: size_bytes is that of the tasks as the store writes them.
     """
 
     tasks: tuple[Task, ...]
     total: int
     more: bool
+    size_bytes: int = 0

@@ -90,7 +90,8 @@ class MemoryTaskStore:
                 break
             page.append(self._tasks[task_id])
             size_bytes += len(_write(page[-1]))
-        return TaskPage(tasks=tuple(page), total=len(found) - begin, more=len(page) < end - begin)
+        more = len(page) < end - begin
+        return TaskPage(tasks=tuple(page), total=len(found) - begin, more=more, size_bytes=size_bytes)
 
     async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
         self._check_open()

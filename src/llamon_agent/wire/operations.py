@@ -76,7 +76,8 @@ class GetTask(msgspec.Struct, frozen=True, kw_only=True):
 class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's tasks, newest status first.
 
-    Shape: page_token is what the page before gave as next; None is the first page.
+    Shape: page_token is what the page before gave as next; None is the first page; bytes_of_files says whether
+           artifacts come with those.
     Units: changed_since_ms counts milliseconds since 1970 UTC, inclusive; page_size is 1 to 100.
     Source: A2A 1.0 §3.1.4.
     """
@@ -88,6 +89,7 @@ class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
     page_token: str | None = None
     history_length: int | None = None
     include_artifacts: bool = False
+    bytes_of_files: bool = True
     tenant: str | None = None
 
 

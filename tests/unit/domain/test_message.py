@@ -1,6 +1,7 @@
+import msgspec
 import pytest
 
-from llamon_agent.domain.message import Data, Part, Raw, Text, Url, essence, media_type_of, sound, texts
+from llamon_agent.domain.message import Data, Part, Raw, Text, Url, emptied, essence, media_type_of, sound, texts
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,26 @@ class Words(str):
 def test_a_text_of_a_class_of_its_own_is_a_plain_string(said: str) -> None:
     assert sound(Words(said)) == said
     assert type(sound(Words(said))) is str
+
+
+@pytest.mark.parametrize(
+    ("part", "left", "size_bytes"),
+    [
+        (Raw(data=b"\x00" * 300, filename="a.png", media_type="image/png"), Raw(data=b""), 300),
+        (Url(url="data:image/png;base64,AAECAw=="), Url(url="data:image/png;base64,"), 4),
+        (Url(url="DATA:,hello"), Url(url="DATA:,"), 5),
+    ],
+)
+def test_a_file_that_is_sent_whole_is_emptied_and_says_of_how_much(part: Part, left: Part, size_bytes: int) -> None:
+    before = msgspec.structs.replace(part, metadata={"mine": 1})
+    emptied_part = emptied(before)
+    assert emptied_part.metadata == {"mine": 1, "omittedBytes": size_bytes}
+    assert msgspec.structs.replace(left, **{name: getattr(part, name) for name in ("filename", "media_type")}) == (
+        msgspec.structs.replace(emptied_part, metadata=None)
+    )
+    assert before.metadata == {"mine": 1}
+
+
+@pytest.mark.parametrize("part", [Text.of("x"), Data(data=b""), Url(url="https://h/data:,x"), Raw(data=b"")])
+def test_what_has_no_bytes_stays_as_it_is(part: Part) -> None:
+    assert emptied(part) is part

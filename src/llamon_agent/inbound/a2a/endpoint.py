@@ -22,7 +22,7 @@ from llamon_agent.domain.errors import (
     StreamingNotSupported,
     UnsupportedOperation,
 )
-from llamon_agent.domain.task import PushConfig, Task, TaskQuery, trim_history
+from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskQuery, trim_history, without_bytes
 from llamon_agent.inbound.a2a.bindings.streaming import (
     Artifacts,
     OneEventStream,
@@ -310,13 +310,7 @@ class Endpoint:
             limit=operation.page_size,
         )
         page = await self._runs.list(query)
-        tasks = tuple(trim_history(task, operation.history_length) for task in page.tasks)
-        return dialect.write_page(
-            msgspec.structs.replace(page, tasks=tasks),
-            next_token=write_token(tasks[-1]) if page.more else "",
-            page_size=operation.page_size,
-            include_artifacts=operation.include_artifacts,
-        )
+        return await off_loop_if_large(page.size_bytes, partial(_write_page, page, operation, dialect))
 
     # --- webhooks, and the card for authenticated callers -------------------------------------------------------------
 
@@ -353,6 +347,20 @@ class Endpoint:
 async def off_loop_if_large(size_bytes: int, work: Callable[[], B]) -> B:
     """Do pure work on a call; that on a large one in a thread, so that other calls and streams go on meanwhile."""
     return await asyncio.to_thread(work) if size_bytes > _LARGE_BYTES else work()
+
+
+def _write_page(page: TaskPage, operation: ListTasks, dialect: Dialect) -> bytes:
+    """A page of tasks, without the bytes of files that were not asked for: a conversation about pictures has many."""
+    tasks = tuple(
+        without_bytes(trim_history(task, operation.history_length), but_in_artifacts=operation.bytes_of_files)
+        for task in page.tasks
+    )
+    return dialect.write_page(
+        msgspec.structs.replace(page, tasks=tasks),
+        next_token=write_token(tasks[-1]) if page.more else "",
+        page_size=operation.page_size,
+        include_artifacts=operation.include_artifacts,
+    )
 
 
 def _read_seq(last_event_id: str | None) -> int | None:

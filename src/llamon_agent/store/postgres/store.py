@@ -95,9 +95,11 @@ class PostgresTaskStore:
     async def list(self, query: TaskQuery) -> TaskPage:
         total = "total" if query.is_counted else f"count_{query.narrowed_by}"
         found = await self._fetch(f"list_{query.narrowed_by}_{total}", **query_row(query))
-        bodies = [body for _, task_id, body in found if task_id is not None]  # an empty page still has its total
-        tasks = tuple(task_in(body) for body in bodies if body is not None)
-        return TaskPage(tasks=tasks, total=found[0][0], more=len(tasks) < len(bodies))
+        rows = [body for _, task_id, body in found if task_id is not None]  # an empty page still has its total
+        bodies = [body for body in rows if body is not None]
+        tasks = tuple(map(task_in, bodies))
+        more, size_bytes = len(bodies) < len(rows), sum(map(len, bodies))
+        return TaskPage(tasks=tasks, total=found[0][0], more=more, size_bytes=size_bytes)
 
     async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
         found = await self._fetch("paused_in", **names(owner=owner, agent=agent, context_id=context_id))

@@ -250,7 +250,8 @@ def _list(connection: sqlite3.Connection, query: TaskQuery) -> TaskPage:
         (total,) = connection.execute(_SQL["total" if query.is_counted else f"count_{kind}"], row).fetchone()
     finally:
         connection.rollback()
-    return TaskPage(tasks=tuple(map(_read_task, bodies)), total=total, more=more)
+    tasks = tuple(map(_read_task, bodies))
+    return TaskPage(tasks=tasks, total=total, more=more, size_bytes=sum(map(len, bodies)))
 
 
 def _until_full(rows: Iterable[tuple[bytes]], query: TaskQuery) -> tuple[list[bytes], bool]:

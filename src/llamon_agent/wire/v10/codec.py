@@ -145,7 +145,9 @@ def read_get(params: bytes) -> GetTask:
 
 
 def read_list(params: bytes) -> ListTasks:
-    """Source: A2A 1.0 §9.4.4 (ListTasks); pageSize is 1 to 100, 50 where unset (§3.1.4)."""
+    """Source: A2A 1.0 §9.4.4 (ListTasks); pageSize is 1 to 100, 50 where unset; artifacts that are asked for come "with
+    [their] actual content" (§3.1.4).
+    """
     wire = read_proto_params(_LIST, params, markers=UNDERSCORE)
     since = wire.status_timestamp_after
     page_size = read_count(wire.page_size, "pageSize", least=1, most=_MAX_PAGE_SIZE)

@@ -18,9 +18,12 @@ from tests.unit.inbound.a2a.edges import (
 
 from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BackendError
-from llamon_agent.domain.events import Complete, Delta, Interrupt, Progress, Question
+from llamon_agent.domain.events import ArtifactMade, Complete, Delta, Interrupt, Progress, Question
+from llamon_agent.domain.message import Raw
+from llamon_agent.domain.task import MAX_PAGE_BYTES, Artifact
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import RpcResponse, RpcStream, answer_call
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy, Endpoint, RequestHead, _read_seq
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.ports.run import Limits, RunRequest
 from llamon_agent.runs.run import Run
 from llamon_agent.runs.service import RunService
@@ -301,6 +304,40 @@ async def test_a_list_filters_and_trims() -> None:
     assert "artifacts" not in paused["tasks"][0]
     assert text_of(first["tasks"][0]) == "Hello"
     assert "history" not in first["tasks"][0]
+
+
+PICTURE = ArtifactMade(artifact=Artifact(artifact_id="picture", parts=(Raw(data=b"drawn", media_type="image/png"),)))
+"""What a list must not carry unasked."""
+
+SENT = {"raw": "AAECAw==", "mediaType": "image/png"}
+
+
+async def test_a_list_leaves_out_the_bytes_of_files_except_in_artifacts_that_were_asked_for() -> None:
+    modes = Modes(takes=("*/*",), gives=("*/*",))
+    async with edge([PICTURE, *ANSWER], modes=modes) as it:
+        sent = await it.ask("SendMessage", {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [SENT]}})
+        [listed] = (await it.ask("ListTasks", {}))["tasks"]
+        [whole] = (await it.ask("ListTasks", {"includeArtifacts": True}))["tasks"]
+        got = await it.ask("GetTask", {"id": sent["task"]["id"]})
+    emptied = {"raw": "", "mediaType": "image/png", "metadata": {"omittedBytes": 4}}
+    assert listed["history"][0]["parts"] == whole["history"][0]["parts"] == [emptied]
+    assert "artifacts" not in listed
+    assert whole["artifacts"] == got["artifacts"]
+    assert whole["artifacts"][0]["parts"][0]["raw"] == "ZHJhd24="
+    assert got["history"][0]["parts"] == [SENT]
+
+
+async def test_a_page_that_is_full_of_bytes_ends_early_and_the_next_one_goes_on() -> None:
+    text = "x" * (MAX_PAGE_BYTES // 3)
+    async with edge(*[ANSWER] * 5) as it:
+        for _ in range(5):
+            it.clock.advance(1)
+            await it.ask("SendMessage", message_10(text))
+        first = await it.ask("ListTasks", {})
+        second = await it.ask("ListTasks", {"pageToken": first["nextPageToken"]})
+    assert [len(page["tasks"]) for page in (first, second)] == [3, 2]
+    assert (first["totalSize"], second["nextPageToken"]) == (5, "")
+    assert len({task["id"] for page in (first, second) for task in page["tasks"]}) == 5
 
 
 async def test_a_finished_task_is_followed_in_0_3_by_showing_it() -> None:

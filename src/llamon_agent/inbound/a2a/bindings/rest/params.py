@@ -109,7 +109,7 @@ _OLD_METHODS: Mapping[str, str] = {
 }
 """Operations that have a body, as 0.3's JSON schema calls them."""
 
-_OLD_LIST = ListTasks(page_size=100, include_artifacts=True)
+_OLD_LIST = ListTasks(page_size=100, include_artifacts=True, bytes_of_files=False)
 """0.3's list, which has neither filters nor pages: the newest tasks, as many as on 1.0's longest page."""
 
 _IS_JSON_RPC = (

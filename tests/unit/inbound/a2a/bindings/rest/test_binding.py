@@ -16,8 +16,9 @@ from tests.unit.inbound.a2a.edges import Edge, edge, events_in, message_03, mess
 from tests.unit.inbound.a2a.exchange import JSON, Exchange
 
 from llamon_agent.domain.errors import TaskNotFound
-from llamon_agent.domain.events import Complete, Delta
-from llamon_agent.domain.task import PushConfig, Task
+from llamon_agent.domain.events import ArtifactMade, Complete, Delta
+from llamon_agent.domain.message import Raw
+from llamon_agent.domain.task import Artifact, PushConfig, Task
 from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import RestApp, rest_routes
@@ -25,6 +26,7 @@ from llamon_agent.inbound.a2a.bindings.rest.paths import place_of
 from llamon_agent.inbound.a2a.cards.agents_page import unknown_agent_route
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy
 from llamon_agent.inbound.a2a.faults import ErrorTable
+from llamon_agent.inbound.a2a.media_types import Modes
 from llamon_agent.runs.service import RunService
 from llamon_agent.testing.scripted import Gate, Step
 from llamon_agent.wire.sse import PING, Reader
@@ -241,6 +243,19 @@ async def test_0_3_answers_the_schemas_json_in_it() -> None:
     assert (task["kind"], task["status"]["state"]) == ("task", "completed")
     assert [event["kind"] for event in events(streamed)] == ["task", *["artifact-update"] * 2, "status-update"]
     assert [one["kind"] for one in listed] == ["task", "task"]
+
+
+async def test_0_3s_list_leaves_out_the_bytes_of_files() -> None:
+    picture = {"kind": "file", "file": {"bytes": "AAECAw==", "mimeType": "image/png"}}
+    drawn = ArtifactMade(artifact=Artifact(artifact_id="a", parts=(Raw(data=b"drawn", media_type="image/png"),)))
+    modes = Modes(takes=("*/*",), gives=("*/*",))
+    async with edge([drawn, Complete()], modes=modes) as it, client(it) as http:
+        sent = (await http.post("/v1/message:send", json=message_03(parts=[picture]))).json()
+        [listed] = (await http.get("/v1/tasks")).json()
+    assert sent["artifacts"][0]["parts"][0]["file"]["bytes"] == "ZHJhd24="
+    for part, size_bytes in ((listed["history"][0]["parts"][0], 4), (listed["artifacts"][0]["parts"][0], 5)):
+        assert part["file"] == {"bytes": "", "mimeType": "image/png"}
+        assert part["metadata"] == {"omittedBytes": size_bytes}
 
 
 async def test_0_3_follows_a_task_that_has_ended_to_its_end() -> None:
