@@ -8,11 +8,19 @@ the next request, which after a proxy is another caller's (request smuggling, RF
 
 Neither the parser nor uvicorn limits the bytes before a complete head, or of a body after its request was answered, nor
 the time that a reader leaves an answer unread. Anyone who reaches the port can do that, with or without a token.
+
+A request says once whom it is for. Of two hosts a proxy in front of us may have believed the other one.
+
+uvicorn lets only the last request of a connection know that its caller has hung up. Here those before it know it,
+too: one of them may be a stream, which would go on without a reader, or an answer, which would fail with an error in
+the log.
 """
 
 import asyncio
 import re
 
+import httptools
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -39,6 +47,22 @@ _TOO_LARGE = (
     b"The request's head is too large."
 )
 
+_HOST = re.compile(rb"([A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(:\d*)?|\[[0-9A-Za-z:._~-]+\](:\d*)?")
+"""Source: RFC 3986 §3.2.2, §3.2.3; it may be empty (RFC 9112 §3.2)."""
+
+_ONE_HOST = b"The request must have one Host header, which names a host."
+
+
+async def _refuse_host(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """An ASGI application, so that its answer comes after those of earlier requests."""
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(_ONE_HOST)),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": _ONE_HOST})
+
 
 class BoundedHttp(HttpToolsProtocol):
     """uvicorn's protocol without Upgrade, and with the limits above."""
@@ -52,12 +76,17 @@ class BoundedHttp(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
+        self._unanswered: list[RequestResponseCycle] = []
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         if self._write_timer is not None:
             self._write_timer.cancel()
+        for cycle in self._unanswered:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -86,7 +115,14 @@ class BoundedHttp(HttpToolsProtocol):
         self._made_progress = True
         self._in_head, self._in_body = False, True
         self._stop_waiting()
-        super().on_headers_complete()
+        self._take_host_of_target()
+        app = self.app
+        self.app = app if self._names_one_host() else _refuse_host
+        try:
+            super().on_headers_complete()
+        finally:
+            self.app = app
+        self._unanswered = [*(cycle for cycle in self._unanswered if not cycle.response_complete), self.cycle]
 
     def on_body(self, body: bytes) -> None:
         self._made_progress = self._made_progress or not self.cycle.response_complete
@@ -114,6 +150,24 @@ class BoundedHttp(HttpToolsProtocol):
         if (cycle := self._last) is not None and cycle.more_body and not cycle.response_complete:
             self.transport.close()
         super().shutdown()
+
+    def _take_host_of_target(self) -> None:
+        """A target with a host of its own counts, and not the header. Source: RFC 9112 §3.2.2."""
+        if self.url.startswith(b"/"):
+            return
+        target = httptools.parse_url(self.url)
+        if target.host:
+            self.headers[:] = [header for header in self.headers if header[0] != b"host"]
+            port = b":%d" % target.port if target.port else b""
+            host = b"[%b]" % target.host if b":" in target.host else target.host
+            self.headers.append((b"host", host + port))
+
+    def _names_one_host(self) -> bool:
+        """Source: RFC 9112 §3.2: else it must be answered with 400; HTTP/1.0 has no such header."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if not hosts:
+            return self.parser.get_http_version() == "1.0"
+        return len(hosts) == 1 and _HOST.fullmatch(hosts[0]) is not None
 
     @property
     def _last(self) -> RequestResponseCycle | None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from llamon_agent.serving import http1
@@ -31,7 +31,7 @@ class Watched(BoundedHttp):
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers with the request's path and, but for /early, the length of its body; /named adds the names of its
-    headers. /never is not answered, /large with many bytes.
+    headers, and /host the values of Host. /never is not answered, /large with many bytes.
     """
     if scope["path"] == "/never":
         await asyncio.Event().wait()
@@ -42,6 +42,8 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     body = f"{scope['path']} {size_bytes}\n".encode()
     if scope["path"] == "/large":
         body = bytes(LARGE_BYTES)
+    if scope["path"] == "/host":
+        body += b" ".join(value for name, value in scope["headers"] if name == b"host")
     if scope["path"] == "/named":
         body += b" ".join(name for name, _ in scope["headers"])
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"text/plain")]
@@ -49,10 +51,28 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+class Waits:
+    """Reads the body of a first request, and answers too late, once its caller has hung up; answers others at once."""
+
+    def __init__(self) -> None:
+        self.waiting, self.has_answered = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/waits":
+            await app(scope, receive, send)
+            return
+        while (await receive())["type"] != "http.disconnect":
+            self.waiting.set()
+        await app({**scope, "path": "/early"}, receive, send)
+        self.has_answered.set()
+
+
 @asynccontextmanager
-async def connected() -> AsyncIterator[Streams]:
+async def connected(application: ASGIApp = app) -> AsyncIterator[Streams]:
     """A connection to a server of our protocol."""
-    config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None, server_header=False, date_header=False)
+    config = uvicorn.Config(
+        application, ws="none", lifespan="off", log_config=None, server_header=False, date_header=False
+    )
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
@@ -243,3 +263,61 @@ async def test_a_reader_that_takes_its_time_gets_all(monkeypatch: pytest.MonkeyP
         writer.write(request("/large", b"", "Connection: close"))
         await looked_thrice.wait()
         assert len(await reader.read()) > LARGE_BYTES
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        *([], ["a", "b"], ["a", "a"], ["a b"], ["a, b"], ["a/b"], ["user@a"], ["a:b"], ["a:80:80"], ["[::1"], ["::1"]),
+        *(["a%2"], ["\xe9"], ["a", ""]),
+    ],
+    ids=repr,
+)
+async def test_a_request_without_one_valid_host_is_refused_and_nothing_after_it_is_read(hosts: list[str]) -> None:
+    lines = ["POST /host HTTP/1.1", *(f"Host: {host}" for host in hosts), "Content-Length: 0", "", ""]
+    async with connected() as (reader, writer):
+        writer.write("\r\n".join(lines).encode("latin-1") + request("/smuggled"))
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"connection: close" in answer
+    assert answer.endswith(b"\r\n\r\nThe request must have one Host header, which names a host.")
+
+
+@pytest.mark.parametrize("host", ["", "a", "a.example:8000", "127.0.0.1:80", "[::1]", "[::1]:80", "under_score", "a:"])
+async def test_every_host_that_may_be_is_taken(host: str) -> None:
+    async with connected() as (reader, writer):
+        writer.write(f"POST /host HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        assert (await reader.read()).endswith(f"/host 0\n{host}".encode())
+
+
+async def test_http_1_0_needs_no_host() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"POST /host HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+        assert (await reader.read()).endswith(b"/host 0\n")
+
+
+@pytest.mark.parametrize("target", ["a.example", "a.example:8000", "[::1]:80"])
+async def test_the_host_of_a_target_counts_and_not_the_header(target: str) -> None:
+    async with connected() as (reader, writer):
+        writer.write(f"POST http://{target}/host HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n".encode())
+        assert (await reader.read()).endswith(f"/host 0\n{target}".encode())
+
+
+async def test_a_refusal_waits_for_the_answers_before_it() -> None:
+    async with connected() as (reader, writer):
+        writer.write(request("/one") + b"POST /two HTTP/1.1\r\n\r\n")
+        answers = await reader.read()
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"400"]
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+async def test_every_request_of_a_connection_learns_that_its_caller_has_hung_up(
+    caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    waits = Waits()
+    async with connected(waits) as (_, writer):
+        writer.write(request("/waits") + request("/one", b"{}") + request("/two")[:-4])
+        await waits.waiting.wait()
+        writer.close() if how == "close" else writer.transport.abort()
+        await waits.has_answered.wait()
+    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
