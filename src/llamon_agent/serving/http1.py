@@ -11,9 +11,8 @@ the time that a reader leaves an answer unread. Anyone who reaches the port can 
 
 A request says once whom it is for. Of two hosts a proxy in front of us may have believed the other one.
 
-uvicorn lets only the last request of a connection know that its caller has hung up. Here those before it know it,
-too: one of them may be a stream, which would go on without a reader, or an answer, which would fail with an error in
-the log.
+uvicorn lets only the last request of a connection know that its caller has hung up. Here those before it know it, too:
+one may be a stream, which would go on without a reader, or an answer, which would fail with an error in the log.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import grpc
 import msgspec
@@ -91,6 +92,14 @@ class GrpcBinding:
             service.name, {name: self._method(rpc) for name, rpc in service.rpcs.items()}
         )
 
+    async def admit(self, name: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """End a call of another service with an error if its caller may not call ours."""
+        target = self._target()
+        try:
+            await _head(name, target, read_metadata(context))
+        except (Unauthenticated, PermissionDenied) as exc:
+            await context.abort_with_status(status_of(fault_reply(exc, V10), target.errors))
+
     async def close(self) -> None:
         """Cancel the calls that no caller waits for any more."""
         calls = set(self._calls)
@@ -131,7 +140,7 @@ class GrpcBinding:
     async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
         """What came of a call. Its caller may hang up meanwhile; then the stream that it asked for is closed."""
         try:
-            head = await _head(rpc, target, headers)
+            head = await _head(rpc.name, target, headers)
         except (Unauthenticated, PermissionDenied) as exc:
             return fault_reply(exc, rpc.dialect)
         call = asyncio.create_task(_perform(rpc, request, target.endpoint, head))
@@ -163,7 +172,7 @@ def _parse(rpc: Rpc, request: bytes, version: str | None) -> ParsedRequest:
     return ParsedRequest(rpc.parse(request), rpc.dialect)
 
 
-def read_metadata(context: Context) -> Headers:
+def read_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
     """The metadata as headers are; those of one name are one, joined.
 
     grpcio reads as UTF-8 what it can of the bytes that came, so that is how they become bytes again.
@@ -175,10 +184,10 @@ def read_metadata(context: Context) -> Headers:
     return headers
 
 
-async def _head(rpc: Rpc, target: GrpcTarget, headers: Headers) -> RequestHead:
+async def _head(name: str, target: GrpcTarget, headers: Headers) -> RequestHead:
     """The caller, by metadata as over HTTP by headers. Raises: Unauthenticated, PermissionDenied."""
     _check_origin(target, headers)
-    scope = {"type": "http", "method": "POST", "path": f"/{rpc.name}", "headers": list(headers.items())}
+    scope = {"type": "http", "method": "POST", "path": f"/{name}", "headers": list(headers.items())}
     head = await target.admission.read_head(scope, headers)
     return msgspec.structs.replace(head, base_url=lambda: target.base_url)
 

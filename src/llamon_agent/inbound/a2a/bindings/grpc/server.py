@@ -13,10 +13,10 @@ from grpc_health.v1.health import OVERALL_HEALTH, SERVICE_NAME
 from grpc_health.v1.health import aio as health
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
-from grpc_reflection.v1alpha import reflection
 
 from llamon_agent.domain.errors import ConfigError
 from llamon_agent.inbound.a2a.bindings.grpc.binding import GrpcBinding
+from llamon_agent.inbound.a2a.bindings.grpc.reflection import Reflection
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.bindings.grpc.target import GrpcTarget
 from llamon_agent.private_files import warn_of_open_secret
@@ -100,10 +100,10 @@ class GrpcServer:
         Shape: target is called anew for every call, and is_ready for each health answer; None: it is always ready.
         """
         binding = GrpcBinding(target)
+        reflection = Reflection([*(service.name for service in SERVICES), SERVICE_NAME], binding.admit)
         self._server.add_generic_rpc_handlers([binding.handler(service) for service in SERVICES])
-        names = [service.name for service in SERVICES]
+        self._server.add_generic_rpc_handlers(reflection.handlers())
         add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection([*names, SERVICE_NAME, reflection.SERVICE_NAME], self._server)
         async with self._health.following(is_ready or _always):
             await self._server.start()
             logger.info("gRPC on %s", self._address)

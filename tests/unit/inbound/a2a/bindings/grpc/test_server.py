@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from grpc_reflection.v1alpha import reflection_pb2
-from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, Calling, calling, message, saying, text_of
+from tests.unit.inbound.a2a.bindings.grpc.calling import NEW, Calling, calling, message, refusal, saying, text_of
 from tests.unit.inbound.a2a.bindings.grpc.certificates import Authority
 
 from llamon_agent.domain.errors import ConfigError
@@ -124,23 +124,41 @@ async def test_a_draining_server_still_answers() -> None:
         assert (await it.ask(NEW + "ListTasks", new.ListTasksRequest(), new.ListTasksResponse)).total_size == 0
 
 
-async def test_reflection_lists_both_services_and_describes_their_rpcs() -> None:
+REFLECTION = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
+
+
+def reflecting(it: Calling, service: str, *asked: Mapping[str, Any], token: str | None = None) -> Any:
+    """The answers to some questions about what there is."""
     request, response = reflection_pb2.ServerReflectionRequest, reflection_pb2.ServerReflectionResponse
+    ask: Any = it.channel.stream_stream(
+        f"/{service}/ServerReflectionInfo",
+        request_serializer=request.SerializeToString,
+        response_deserializer=response.FromString,
+    )
+    metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+    return ask(iter([request(**one) for one in asked]), metadata=metadata)
+
+
+@pytest.mark.parametrize("service", REFLECTION)
+async def test_reflection_lists_all_services_and_describes_each(service: str) -> None:
     async with calling() as it:
-        ask: Any = it.channel.stream_stream(
-            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-            request_serializer=request.SerializeToString,
-            response_deserializer=response.FromString,
-        )
-        asked = [
-            request(list_services=""),
-            request(file_containing_symbol="lf.a2a.v1.A2AService"),
-            request(file_containing_symbol="a2a.v1.TaskSubscriptionRequest"),
-        ]
-        listed, *described = [answer async for answer in ask(iter(asked))]
-    names = {service.name for service in listed.list_services_response.service}
-    assert {"lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health"} <= names
+        [listed] = [answer async for answer in reflecting(it, service, {"list_services": ""})]
+        names = {one.name for one in listed.list_services_response.service}
+        asked = [{"file_containing_symbol": name} for name in (*names, "a2a.v1.TaskSubscriptionRequest")]
+        described = [answer async for answer in reflecting(it, service, *asked)]
+    assert names == {"lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health", *REFLECTION}
     assert all(one.file_descriptor_response.file_descriptor_proto for one in described)
+
+
+@pytest.mark.parametrize("service", REFLECTION)
+async def test_reflection_asks_for_the_token_and_health_does_not(service: str) -> None:
+    async with calling(tokens={"ann": "s3cret"}) as it:
+        for token in (None, "wrong"):
+            refused = await refusal(anext(aiter(reflecting(it, service, {"list_services": ""}, token=token))))
+            assert refused.code() is grpc.StatusCode.UNAUTHENTICATED
+        answers = [answer async for answer in reflecting(it, service, {"list_services": ""}, token="s3cret")]
+        assert answers[0].list_services_response.service
+        assert await health(it) == SERVING
 
 
 # TLS.
