@@ -18,6 +18,7 @@ UNKNOWN = "application/octet-stream"
 MAX_CONTEXT_ID_CHARS = 512
 """How long a contextId may be. It is echoed unchanged, so one that is longer is refused, never cut."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 Metadata = dict[str, Any]
@@ -119,11 +120,23 @@ def essence(media_type: str) -> str | None:
 
 
 def sound(text: str) -> str:
-    """Text as a plain string that can be written. Agents do say lone surrogates, which no encoding has, and strings of
-    classes of their own, which no encoder takes. Source: RFC 3629 §3.
+    """Text as a plain string that can be written. Agents do say surrogates, which no encoding has, and strings of
+    classes of their own, which no encoder takes.
+
+    Shape:  a pair of surrogates is the character that it stands for, and a lone one is U+FFFD.
+    Source: RFC 3629 §3; Unicode 16 §3.9 (D91, and U+FFFD as the replacement).
     """
     plain = text if type(text) is str else str.__str__(text)
-    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
+    if plain.isascii() or _SURROGATE.search(plain) is None:
+        return plain
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def without_half(text: str) -> tuple[str, str]:
+    """A piece of text without the first half of a pair of surrogates at its end, and that half, which waits for the
+    next piece.
+    """
+    return (text[:-1], text[-1]) if "\ud800" <= text[-1:] <= "\udbff" else (text, "")
 
 
 def texts(parts: Sequence[Part]) -> list[str]:

@@ -1,8 +1,8 @@
 """What agents say, as plain values, which are all that a store and a wire can carry.
 
 The code of agents hands out texts, numbers and lists of kinds of its own: LangChain's text, escaped markup, numpy's
-numbers. They are as good as plain ones except to an encoder, so they are made plain where they come in. What has no
-plain form is the agent's failure, and never a store's.
+numbers. They are as good as plain ones except to an encoder, so they are made plain where they come in: text, data,
+metadata and keys alike. What has no plain form is the agent's failure, and never a store's.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ from llamon_agent.domain.message import sound
 E = TypeVar("E", ArtifactMade, Reply, Interrupt)
 
 _NO_FORM = (TypeError, ValueError, RecursionError)
-"""What msgspec raises for what is no JSON. A lone surrogate, which no encoding has (RFC 3629 §3), is a ValueError."""
+"""What msgspec raises for what is no JSON. A surrogate, which no encoding has (RFC 3629 §3), is a ValueError."""
 
 
 def json_of(value: object) -> Any:
     """A value as plain JSON. Raises: AgentError: it has no such form."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain))
+        return msgspec.json.decode(_written(value))
     except _NO_FORM as exc:
         raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
 
@@ -53,9 +53,28 @@ def checked(event: E, what: str) -> E:
     Raises: AgentError: it holds what has no plain form, or is of another kind than its field.
     """
     try:
-        return msgspec.json.decode(msgspec.json.encode(event, enc_hook=_plain), type=type(event))
+        return msgspec.json.decode(_written(event), type=type(event))
     except _NO_FORM as exc:
         raise AgentError(f"The agent made {what} that cannot be sent.") from exc
+
+
+def _written(value: object) -> bytes:
+    """A value as JSON; of its texts and keys, those with surrogates are made `sound`."""
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_sound(msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)))
+
+
+def _sound(value: Any) -> Any:
+    match value:
+        case str():
+            return sound(value)
+        case list() | tuple():
+            return [_sound(inner) for inner in value]
+        case dict():
+            return {_sound(key): _sound(inner) for key, inner in value.items()}
+    return value
 
 
 def _plain(value: object) -> object:

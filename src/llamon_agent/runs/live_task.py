@@ -30,7 +30,7 @@ from llamon_agent.domain.events import (
     StatusUpdate,
     Update,
 )
-from llamon_agent.domain.message import Message, Metadata, Text, sound
+from llamon_agent.domain.message import Message, Metadata, Text, sound, without_half
 from llamon_agent.domain.plain import is_plain
 from llamon_agent.domain.task import Artifact, Task, TaskState, TaskStatus, answer_text, extended
 from llamon_agent.runs.decisions import agent_message, direct_message
@@ -50,13 +50,18 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class AnswerBuffer:
-    """The growing text of one artifact. Plain state."""
+    """The growing text of one artifact. Plain state.
 
-    __slots__ = ("_append", "_sent", "artifact_id")
+    Models and programs cut text anywhere, so a character's two surrogates may come in two pieces: the first half waits
+    for the second one.
+    """
+
+    __slots__ = ("_append", "_half", "_sent", "artifact_id")
 
     def __init__(self, artifact_id: str, sent: str = "") -> None:
         self.artifact_id = artifact_id
         self._sent = [sent] if sent else []
+        self._half = ""
         self._append = bool(sent)  # whether the next piece is added to what was sent
 
     @property
@@ -69,7 +74,7 @@ class AnswerBuffer:
     @property
     def text(self) -> str:
         """The whole text since the last restart."""
-        return self.sent if self._append else ""
+        return (self.sent if self._append else "") + sound(self._half)
 
     def add(self, text: str, *, restart: bool = False) -> Piece | None:
         """Take the next piece of text; what is to be sent of it now.
@@ -77,6 +82,8 @@ class AnswerBuffer:
         A restart without text sends nothing: the next text replaces what was sent, or the end of the run withdraws it.
         A restart with the text that was sent, or with more, goes on from it.
         """
+        whole, self._half = without_half(text if restart else self._half + text)
+        text = sound(whole)
         if restart:
             self._append = bool(text and self._sent) and text.startswith(self.sent)
             text = text[len(self.sent) :] if self._append else text
@@ -154,10 +161,10 @@ class LiveTask:
     def apply(self, event: AgentEvent) -> None:
         """Take one event of the run, except the one that ends it, and publish it.
 
-        Raises: AgentError: it makes an artifact under the id of the answer.
+        Raises: AgentError: it makes an artifact under the id of the answer, or under none.
         """
         if type(event) is Delta:
-            self._publish(self._answer.add(sound(event.text), restart=event.restart or self._restarts))
+            self._publish(self._answer.add(event.text, restart=event.restart or self._restarts))
             self._restarts = self._restarts and not event.text
             return
         match event:
@@ -268,6 +275,8 @@ class LiveTask:
         """
         artifact = _unmarked(made.artifact)
         artifact_id = artifact.artifact_id
+        if not artifact_id:
+            raise AgentError("The agent made an artifact whose id is empty.")
         if artifact_id == self._answer.artifact_id:
             raise AgentError("The agent made an artifact under the id of its answer.")
         kept = {each.artifact_id: each for each in self.task.artifacts}

@@ -35,7 +35,15 @@ def test_texts_are_those_of_text_parts_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "written"), [("", ""), ("plain", "plain"), ("한글 😀", "한글 😀"), ("half \ud83d of it", "half ? of it")]
+    ("said", "written"),
+    [
+        ("", ""),
+        ("plain", "plain"),
+        ("한글 😀", "한글 😀"),
+        ("half \ud83d of it", "half \ufffd of it"),
+        ("\ud83d\ude00 \ude00\ud83d", "😀 \ufffd\ufffd"),
+        ("\ud83d\ud83d\ude00", "\ufffd😀"),
+    ],
 )
 def test_text_is_made_writable_and_otherwise_left_alone(said: str, written: str) -> None:
     assert sound(said) == written

@@ -57,6 +57,8 @@ VALUES: list[tuple[object, Any]] = [
     (MappingProxyType({"a": 1}), {"a": 1}),
     (Fraction(1, 2), 0.5),
     (array("i", [1, 2]), [1, 2]),  # which lists itself, as numpy's arrays and numbers do
+    ({"a\ud800": ["\udfff", Words("\ud83d\ude00")]}, {"a\ufffd": ["\ufffd", "😀"]}),
+    ({"\ud800": (Count(1), Model(x=2), float("nan"))}, {"\ufffd": [1, {"x": 2}, None]}),
     ({"model": Model(x=1), "point": Point(2)}, {"model": {"x": 1}, "point": {"x": 2}}),
 ]
 
@@ -74,7 +76,7 @@ def test_a_value_becomes_plain_json(value: object, plain: object) -> None:
     assert kinds(json_of(value)) == kinds(plain)
 
 
-@pytest.mark.parametrize("value", [object(), {"a": object()}, "\ud800", {(1, 2): 3}], ids=repr)
+@pytest.mark.parametrize("value", [object(), {"a": object()}, {(1, 2): 3}, {"\ud800": object()}], ids=repr)
 def test_a_value_without_a_json_form_is_the_agents_failure(value: object) -> None:
     with pytest.raises(AgentError, match="neither text nor JSON"):
         json_of(value)
@@ -97,11 +99,21 @@ def test_an_event_that_is_plain_is_not_copied() -> None:
     assert sendable(event, "an artifact") is event
 
 
-@pytest.mark.parametrize("event", [made("\ud800"), made("a", key=object())], ids=["surrogate", "object"])
+@pytest.mark.parametrize("event", [made(object()), made("a", key=object())], ids=["name", "key"])
 @pytest.mark.parametrize("carry", [sendable, checked])
 def test_an_event_that_has_no_plain_form_is_the_agents_failure(carry: Any, event: ArtifactMade) -> None:
     with pytest.raises(AgentError, match="The agent made an artifact that cannot be sent"):
         carry(event, "an artifact")
+
+
+@pytest.mark.parametrize("carry", [sendable, checked])
+def test_surrogates_of_an_event_are_replaced_in_all_its_places(carry: Any) -> None:
+    parts = (Text.of("\ud83d\ude00\ud83d"), Data(data=["\ud800"], filename="\ud800"))
+    event = made("\udfff", **{"\ud800": "\ud800"})
+    event = msgspec.structs.replace(event, artifact=msgspec.structs.replace(event.artifact, parts=parts))
+    found = carry(event, "an artifact").artifact
+    assert (found.name, found.metadata) == ("\ufffd", {"\ufffd": "\ufffd"})
+    assert found.parts == (Text.of("😀\ufffd"), Data(data=["\ufffd"], filename="\ufffd"))
 
 
 def test_somebody_elses_event_must_have_the_right_kinds_in_its_fields() -> None:

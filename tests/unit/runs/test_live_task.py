@@ -80,6 +80,20 @@ async def test_text_that_comes_with_the_end_is_the_last_chunk() -> None:
     assert ((update.whole,), closes) == (task.artifacts, ())
 
 
+async def test_half_a_character_waits_for_the_rest_and_is_replaced_where_none_comes() -> None:
+    live = hearing(Delta(text="a\ud83d"), Delta(text="\ude00"), Delta(text="\ud83d"))
+    assert answer_text(live.snapshot().artifacts) == "a😀"
+    task, [update], _ = live.end_updates(Complete())
+    assert isinstance(update, ArtifactUpdate)
+    assert (update.parts, update.append) == ((Text.of("\ufffd"),), True)
+    assert answer_text(task.artifacts) == "a😀\ufffd"
+
+
+async def test_an_artifact_has_an_id() -> None:
+    with pytest.raises(AgentError, match="an artifact whose id is empty"):
+        hearing(ArtifactMade(artifact=Artifact(artifact_id="", parts=(Text.of("x"),))))
+
+
 async def test_closing_without_any_text_has_nothing_to_tell() -> None:
     live = hearing()
     assert live.end_updates(Complete()) == (live.task, [], ())

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llamon_agent.domain.message import sound
 from llamon_agent.runs.live_task import AnswerBuffer, Piece
 
 
@@ -35,6 +36,35 @@ def test_a_final_text_that_differs_replaces_what_was_sent() -> None:
     answer = AnswerBuffer("a")
     answer.add("route: billing")
     assert answer.closing("Your bill is paid.") == Piece("Your bill is paid.", append=False, last=True)
+
+
+def test_a_character_that_is_cut_in_two_waits_for_its_second_half() -> None:
+    answer = AnswerBuffer("a")
+    assert [answer.add("a\ud83d"), answer.add("\ude00b")] == [
+        Piece("a", append=False, last=False),
+        Piece("😀b", append=True, last=False),
+    ]
+    assert answer.closing() is None
+
+
+def test_a_half_that_waits_in_vain_is_replaced() -> None:
+    answer = AnswerBuffer("a")
+    answer.add("\ud83d")
+    assert (answer.sent, answer.text) == ("", "\ufffd")
+    assert answer.closing() == Piece("\ufffd", append=False, last=True)
+    assert answer.add("b") == Piece("\ufffdb", append=False, last=False)
+    answer.add("\ud83d")
+    assert answer.add("\ude00", restart=True) == Piece("\ufffd", append=False, last=False)
+
+
+_HALVES = st.text(st.sampled_from("a한\ud83d\ude00"), max_size=6)
+
+
+@given(st.lists(_HALVES, max_size=4))
+def test_text_means_the_same_however_it_is_cut(cuts: list[str]) -> None:
+    answer = AnswerBuffer("a")
+    pieces = [answer.add(cut) for cut in cuts]
+    assert told([*pieces, answer.closing()]) == sound("".join(cuts))
 
 
 def test_a_restart_drops_what_came_before() -> None:

@@ -42,7 +42,7 @@ from llamon_agent.adapters.langgraph.ui_messages import UI
 from llamon_agent.domain.encoding import read_base64, write_base64
 from llamon_agent.domain.errors import AgentError, ConfigError
 from llamon_agent.domain.events import ArtifactMade, Complete
-from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of, texts
+from llamon_agent.domain.message import TEXT, Data, Message, Part, Raw, Text, Url, media_type_of, sound, texts
 from llamon_agent.domain.task import Artifact
 
 STRUCTURED = "structured_response"
@@ -416,7 +416,7 @@ def _file_in(block: Block) -> Raw | Url | None:
         case {"url": str(url)}:
             return Url(url=url, media_type=media_type, filename=filename)
         case {"type": "text-plain", "text": str(text)}:
-            return Raw(data=text.encode("utf-8", "replace"), media_type=media_type or TEXT, filename=filename)
+            return Raw(data=sound(text).encode(), media_type=media_type or TEXT, filename=filename)
     _log.warning("an answer holds a %s that cannot be read here; the caller does not get it", block["type"])
     return None
 

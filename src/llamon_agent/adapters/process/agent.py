@@ -116,7 +116,7 @@ class ProcessAgent:
         try:
             return RunningCommand(
                 [line.program, *line.arguments(values)],
-                stdin=b"" if line.takes_prompt else prompt.encode("utf-8", "replace"),
+                stdin=b"" if line.takes_prompt else sound(prompt).encode(),
                 environment={**self._command.environment, **environment},
                 folder=self._command.folder,
                 on_stderr=stderr.feed,

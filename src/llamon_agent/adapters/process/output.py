@@ -16,6 +16,7 @@ wrong value, or a line that begins as an object and cannot be read, fails the ru
 """
 
 import codecs
+import json
 import logging
 import re
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ import msgspec
 from llamon_agent.adapters.artifacts import read_artifact
 from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import AgentEvent, Complete, Delta, Error, Interrupt, Progress
+from llamon_agent.domain.plain import json_of
 from llamon_agent.runs.ports.run import NewId
 
 MAX_LINE_BYTES = 8 << 20
@@ -147,7 +149,7 @@ def _event_in(line: bytes) -> tuple[str, Any] | None:
 
 
 def _value_in(text: str) -> Any:
-    """The value of a line. Surrogates without a partner are replaced, as many programs write them.
+    """The value of a line, with the surrogates that many programs write: the second half may come in the next line.
 
     Raises: msgspec.DecodeError, RecursionError.
     """
@@ -157,7 +159,8 @@ def _value_in(text: str) -> Any:
         repaired = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
         if repaired == text:
             raise
-        return msgspec.json.decode(repaired)
+        msgspec.json.decode(repaired)  # JSON but for them
+        return json.loads(text)
 
 
 def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
@@ -170,7 +173,7 @@ def _event_of(key: str, value: Any, new_id: NewId) -> AgentEvent | Error:
         case "artifact", artifact:
             return read_artifact(artifact, new_id=new_id())
         case "interrupt", asked:
-            return Interrupt.of(asked, new_id())
+            return Interrupt.of(json_of(asked), new_id())
         case "complete", str() | None as text:
             return Complete(text=text)
         case "error", str(text) if text:

@@ -87,8 +87,8 @@ async def test_it_sees_no_other_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_lone_surrogates_do_not_keep_it_from_starting() -> None:
-    assert text_of(await said(agent_of("cat"), a_turn("a\ud800"))) == "a?"
-    assert text_of(await said(agent_of(sh('echo "$LLAMON_CONTEXT_ID"')), a_turn(context_id="a\ud800"))) == "a?"
+    assert text_of(await said(agent_of("cat"), a_turn("a\ud800"))) == "a\ufffd"
+    assert text_of(await said(agent_of(sh('echo "$LLAMON_CONTEXT_ID"')), a_turn(context_id="a\ud800"))) == "a\ufffd"
 
 
 async def test_events_are_lines_of_json() -> None:

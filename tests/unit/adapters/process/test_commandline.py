@@ -64,7 +64,7 @@ def test_a_dash_inside_a_word_is_the_authors_own() -> None:
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    assert read_command_line("agent {prompt}").arguments({**VALUES, "prompt": "a\ud800\udc80"}) == ["a??"]
+    assert read_command_line("agent {prompt}").arguments({**VALUES, "prompt": "a\ud800\ud800"}) == ["a\ufffd\ufffd"]
 
 
 @pytest.mark.parametrize(

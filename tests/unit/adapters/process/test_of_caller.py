@@ -20,7 +20,7 @@ ANN = Caller(
         ("scopes", "read send"),
         ("claim:team", "t"),
         ("claim:ids", "[1]"),
-        ("claim:lone", "?"),
+        ("claim:lone", "\ufffd"),
         ("header:x-user-id", "7"),
     ],
 )

@@ -24,9 +24,10 @@ from llamon_agent.adapters.langgraph.hitl.formats import (
     Typed,
     YesNo,
 )
+from llamon_agent.domain.errors import AgentError
 from llamon_agent.domain.events import Interrupt, Question, listed_choices
-from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url, sound
-from llamon_agent.domain.plain import is_plain
+from llamon_agent.domain.message import Data, Message, Metadata, Raw, Text, Url
+from llamon_agent.domain.plain import is_plain, json_of
 
 AUTH = "auth"
 """The only key of a question that asks for a sign-in: interrupt({"auth": what to do}). It is answered like others."""
@@ -94,7 +95,10 @@ def json_safe(value: Any) -> Any:
         safe = to_jsonable_python(value, fallback=_listed_or_named, bytes_mode="base64", inf_nan_mode="null")
     except ValueError:  # it contains itself
         return _type_name(value)
-    return safe if is_plain(safe) else _writable(safe)
+    try:
+        return safe if is_plain(safe) else json_of(safe)
+    except AgentError:  # too deep, or a number that is too long
+        return _type_name(value)
 
 
 def ask(questions: Sequence[Question], note: str | None = None) -> Interrupt:
@@ -240,15 +244,3 @@ def _type_name(value: object) -> str:
 def _listed_or_named(value: object) -> object:
     listed = getattr(value, "tolist", None)
     return _type_name(value) if listed is None else listed()
-
-
-def _writable(value: Any) -> Any:
-    """A JSON value whose texts can all be written."""
-    match value:
-        case str():
-            return sound(value)
-        case list():
-            return [_writable(inner) for inner in value]
-        case dict():
-            return {key: _writable(inner) for key, inner in value.items()}
-    return value
