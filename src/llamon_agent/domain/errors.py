@@ -56,6 +56,14 @@ class BadParams(CallerError):
         super().__init__(public)
 
 
+class CannotBeKept(BadParams):
+    """A value that no store keeps, in memory or not: text without an encoding, or what is no JSON. Trying again does
+    not help, and no store is away.
+    """
+
+    public = "The request holds a value that cannot be kept."
+
+
 class TaskNotFound(CallerError):
     """Also the answer for another owner's task. Source: A2A 1.0 §3.3.2."""
 

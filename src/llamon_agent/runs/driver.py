@@ -8,7 +8,7 @@ from typing import Protocol
 
 from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.error_location import with_cause, worth_a_trace
-from llamon_agent.domain.errors import AgentError, BackendError, Conflict
+from llamon_agent.domain.errors import AgentError, BackendError, CannotBeKept, Conflict, LlamonError
 from llamon_agent.domain.events import Cancelled, Complete, Error, Outcome, Reply, Started
 from llamon_agent.domain.task import Task, TaskState
 from llamon_agent.runs.ports.agent import Turn
@@ -175,6 +175,10 @@ class RunDriver:
             # An agent that raises has finished with its thread; an error of ours has interrupted it.
             execution.was_cut_off |= isinstance(exc, BackendError) or execution.stopping is not None
             return Error(public=exc.public)
+        except CannotBeKept:
+            execution.was_cut_off = True
+            logger.warning("task %s: the run failed: %s", task_id, CANNOT_BE_KEPT, exc_info=True, extra=ids)
+            return Error(public=CANNOT_BE_KEPT)
         except asyncio.CancelledError:
             execution.was_cut_off = True
             current = asyncio.current_task()
@@ -229,26 +233,30 @@ class RunDriver:
             await self._record_end(execution, outcome)
         except BackendError as exc:
             self._lose(execution, exc)
-        except Exception:
+        except Exception as exc:
             task = execution.live.task
             logger.exception("task %s: the run broke at its end", task.id, extra=task.log_ids)
-            await self._fail_at_end(execution)
+            await self._fail_at_end(execution, exc if isinstance(exc, LlamonError) else BackendError())
         finally:
             self._supervisor.release(execution)
 
-    async def _fail_at_end(self, execution: Execution) -> None:
-        """Fail a run whose end breaks the store: most often it holds a value that cannot be encoded."""
+    async def _fail_at_end(self, execution: Execution, error: LlamonError) -> None:
+        """Fail a run whose end cannot be written: most often it holds a value that has no form, or is too large.
+
+        First what has no form is left out, then all that the run has made.
+        """
         live = execution.live
         if not live.saved_seq:  # there is no task that could end
-            return self._lose(execution, BackendError())
-        live.drop_unsendable()
-        try:
-            await self._record_end(execution, Error(public=CANNOT_BE_KEPT))
-        except BackendError as exc:
-            self._lose(execution, exc)
-        except Exception:  # then the store's own code is broken
-            logger.exception("task %s: its failure cannot be recorded either", live.task.id, extra=live.task.log_ids)
-            self._lose(execution, BackendError())
+            return self._lose(execution, error)
+        for leave_out in (live.drop_unsendable, live.drop_artifacts):
+            try:
+                leave_out()
+                return await self._record_end(execution, Error(public=CANNOT_BE_KEPT))
+            except BackendError as exc:
+                return self._lose(execution, exc)
+            except Exception:  # perhaps it takes more memory than there is
+                logger.exception("task %s: its failure cannot be recorded", live.task.id, extra=live.task.log_ids)
+        return self._lose(execution, BackendError())
 
     async def _hand_over(self, execution: Execution) -> None:
         """Leave the task as it is for the process that continues it. Its streams end here, and its callers get it."""
@@ -278,7 +286,7 @@ class RunDriver:
                 logger.warning("task %s: the store is away; its end is tried again", task.id, extra=task.log_ids)
             await asyncio.sleep(pause_s)
 
-    def _lose(self, execution: Execution, exc: BackendError) -> None:
+    def _lose(self, execution: Execution, exc: LlamonError) -> None:
         """The end could not be recorded, so it is not published; the next reader ends the task, if the store allows it.
 
         Most conflicts come from another process, and then the store refuses. But a store may also have lost a newer

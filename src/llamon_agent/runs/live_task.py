@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from llamon_agent.domain.errors import AgentError, BackendError
+from llamon_agent.domain.errors import AgentError, LlamonError
 from llamon_agent.domain.events import (
     WITHDRAWN,
     AgentEvent,
@@ -118,7 +118,7 @@ class LiveTask:
     def __init__(self, task: Task, *, window_bytes: int, clock: Clock, new_id: NewId) -> None:
         self.task = task
         self.saved_seq = task.seq
-        self.lost: BackendError | None = None
+        self.lost: LlamonError | None = None
         self.writing = asyncio.Lock()
         self.event_log = EventLog(task.seq, window_bytes=window_bytes)
         self._answer = AnswerBuffer("")
@@ -197,6 +197,14 @@ class LiveTask:
         """Leave out the artifacts that no store can carry."""
         kept = tuple(artifact for artifact in self.task.artifacts if is_plain(artifact))
         self.task = msgspec.structs.replace(self.task, artifacts=kept)
+
+    def drop_artifacts(self) -> None:
+        """Leave out all that the runs have made, the answer too: it is more than can be written."""
+        self._withdrawn |= _ids(self.snapshot())
+        self.task = msgspec.structs.replace(self.task, artifacts=())
+        self._answer = AnswerBuffer(self._answer.artifact_id)
+        self._place = None
+        self._open.clear()
 
     def message_of(self, reply: Reply) -> Message:
         """The reply as the message that is sent instead of this task."""

@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from llamon_agent.domain.errors import BackendError
+from llamon_agent.domain.errors import BackendError, LlamonError
 from llamon_agent.domain.events import Cancelled, Error
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
@@ -137,7 +137,7 @@ class Execution:
             if not opening.done():
                 opening.set_result(None)
 
-    def refuse(self, error: BackendError) -> None:
+    def refuse(self, error: LlamonError) -> None:
         """The task could not be recorded: let the submission raise, if it still waits."""
         opening, self.opening = self.opening, None
         self.live.lost = error

@@ -11,6 +11,7 @@ from llamon_agent.domain.task import Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
 from llamon_agent.store.orders import Orders, Place
+from llamon_agent.store.records import body_of, checked_names, task_in
 
 _Key = tuple[str, str, str]
 """(owner, agent, key)"""
@@ -21,12 +22,12 @@ _Name = tuple[str, ...]
 _PAUSED: _Name = ("paused",)
 _ENDED: _Name = ("ended",)
 
-_write = msgspec.json.Encoder().encode
+_read_push = msgspec.json.Decoder(TaskPushConfig).decode
 
 
 class MemoryTaskStore:
-    """A `TaskStore` and `PushStore` that ends with the process. Tasks are frozen, so it returns them uncopied. No other
-    process can use it, so there is nothing to hold and nothing to take over.
+    """A `TaskStore` and `PushStore` that ends with the process. It keeps what a database would read back, and as
+    that is frozen it returns it uncopied. No other process can use it, so there is nothing to hold or to take over.
     """
 
     holder = "memory"
@@ -47,10 +48,10 @@ class MemoryTaskStore:
         self,
         task: Task,
         *,
-        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
+        turn: Turn | None = None,
         key: IdempotencyKey | None = None,
     ) -> None:
-        self._check_open()
+        task = self._kept(task, turn, key)
         self._check_key(task, key)
         if task.id in self._tasks:
             raise Conflict
@@ -62,10 +63,10 @@ class MemoryTaskStore:
         task: Task,
         *,
         expect: int,
-        turn: Turn | None = None,  # noqa: ARG002 -- there is no takeover
+        turn: Turn | None = None,
         key: IdempotencyKey | None = None,
     ) -> None:
-        self._check_open()
+        task = self._kept(task, turn, key)
         self._check_key(task, key)
         kept = self._tasks.get(task.id)
         if kept is None or kept.seq != expect or kept.is_terminal:
@@ -74,12 +75,12 @@ class MemoryTaskStore:
         self._put(task)
 
     async def get(self, owner: str, agent: str, task_id: str) -> Task | None:
-        self._check_open()
+        self._check_open(owner, agent, task_id)
         task = self._tasks.get(task_id)
         return task if task is not None and (task.owner, task.agent) == (owner, agent) else None
 
     async def list(self, query: TaskQuery) -> TaskPage:
-        self._check_open()
+        self._check_open(query.owner, query.agent, query.context_id)
         found = self._found(query)
         begin = 0 if query.changed_since_ms is None else bisect_left(found, (query.changed_since_ms, ""))
         end = len(found) if query.after is None else max(begin, bisect_left(found, query.after))
@@ -89,17 +90,17 @@ class MemoryTaskStore:
             if size_bytes >= query.max_bytes:
                 break
             page.append(self._tasks[task_id])
-            size_bytes += len(_write(page[-1]))
+            size_bytes += len(body_of(page[-1]))
         more = len(page) < end - begin
         return TaskPage(tasks=tuple(page), total=len(found) - begin, more=more, size_bytes=size_bytes)
 
     async def paused_in(self, owner: str, agent: str, context_id: str) -> Task | None:
-        self._check_open()
+        self._check_open(owner, agent, context_id)
         paused = self._orders[_paused_in(owner, agent, context_id)]
         return self._tasks[paused[-1][1]] if paused else None
 
     async def find_key(self, owner: str, agent: str, key: str) -> Remembered | None:
-        self._check_open()
+        self._check_open(owner, agent, key)
         task_id, kept = self._keys.get((owner, agent, key), ("", None))
         return None if kept is None else Remembered(digest=kept.digest, task_id=task_id)
 
@@ -154,20 +155,21 @@ class MemoryTaskStore:
 
     async def put_push(self, push: TaskPushConfig) -> None:
         self._check_open()
-        self._pushes.setdefault(push.task_id, {})[push.config.id] = push
+        self._pushes.setdefault(push.task_id, {})[push.config.id] = _read_push(body_of(push))
 
     async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
-        self._check_open()
+        self._check_open(owner, agent, task_id)
         kept = self._pushes.get(task_id, {})
         return tuple(push for _, push in sorted(kept.items()) if (push.owner, push.agent) == (owner, agent))
 
     async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
+        self._check_open(config_id)
         for push in await self.list_push(owner, agent, task_id):
             if push.config.id == config_id:
                 del self._pushes[task_id][config_id]
 
     async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
-        self._check_open()
+        self._check_open(task_id, config_id)
         kept = self._pushes.get(task_id, {})
         if config_id in kept and kept[config_id].told_seq < seq:
             kept[config_id] = msgspec.structs.replace(kept[config_id], told_seq=seq)
@@ -220,9 +222,17 @@ class MemoryTaskStore:
         for name in self._keys_of.pop(task.id, ()):
             del self._keys[name]
 
-    def _check_open(self) -> None:
+    def _kept(self, task: Task, turn: Turn | None, key: IdempotencyKey | None) -> Task:
+        """The task as a database would read it back. A turn is checked only: there is no takeover."""
+        self._check_open(*(() if key is None else (key.value, key.digest)))
+        if turn is not None:
+            body_of(turn)
+        return task_in(body_of(task))
+
+    def _check_open(self, *names: str | None) -> None:
         if self._closed:
             raise BackendError()
+        checked_names(*names)
 
 
 def _place(task: Task) -> Place:

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from tests.unit.runs.serving import ASK, FlakyStore, ask, heard, paused, request, serving, status_text
 
-from llamon_agent.domain.errors import AgentError, BackendError, Conflict
+from llamon_agent.domain.errors import AgentError, BackendError, CannotBeKept, Conflict
 from llamon_agent.domain.events import (
     AgentEvent,
     ArtifactMade,
@@ -21,7 +22,7 @@ from llamon_agent.domain.events import (
     Reply,
 )
 from llamon_agent.domain.message import Data, Text
-from llamon_agent.domain.task import Artifact, TaskState, answer_text
+from llamon_agent.domain.task import Artifact, Task, TaskState, answer_text
 from llamon_agent.runs.driver import AGENT_BROKE, CANNOT_BE_KEPT
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.run import Limits
@@ -309,6 +310,29 @@ async def test_a_value_that_no_store_takes_fails_its_own_task_and_at_once(
     assert "the store is away" not in caplog.text
     assert "cannot be written" not in caplog.text
     await store.close()
+
+
+class Narrow(MemoryTaskStore):
+    """As one whose process has no memory for a task with artifacts."""
+
+    async def save(self, task: Task, **given: Any) -> None:
+        if task.is_terminal and task.artifacts:
+            raise MemoryError
+        await super().save(task, **given)
+
+
+async def test_an_end_that_memory_does_not_suffice_for_is_recorded_without_what_was_made() -> None:
+    async with serving(ScriptedAgent([Delta(text="long"), ArtifactMade(artifact=FINE)]), Narrow()) as service:
+        task = await ask(service)
+    assert (task.status.state, status_text(task)) == (TaskState.FAILED, CANNOT_BE_KEPT)
+    assert task.artifacts == ()
+
+
+async def test_a_name_that_no_store_keeps_refuses_the_message_and_no_store_is_away() -> None:
+    async with serving(ScriptedAgent([Complete(text="fine")])) as service:
+        with pytest.raises(CannotBeKept):
+            await service.submit_run(request(context="\ud800"))
+        assert answer_text((await ask(service)).artifacts) == "fine"
 
 
 class Words(str): ...

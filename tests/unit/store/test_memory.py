@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from tests.contract.push_store import PushStoreContract
 from tests.contract.task_store import TaskStoreContract, a_full_task
@@ -26,7 +27,9 @@ class TestMemoryPushStore(PushStoreContract):
         await store.close()
 
 
-async def test_a_task_is_not_copied() -> None:
-    store, task = MemoryTaskStore(), a_full_task()
+async def test_a_task_is_kept_as_a_database_would_read_it_and_is_not_copied_again() -> None:
+    store, task = MemoryTaskStore(), msgspec.structs.replace(a_full_task(), metadata={"x": (1, float("nan"))})
     await store.create(task)
-    assert await store.get(task.owner, task.agent, task.id) is task
+    found = await store.get(task.owner, task.agent, task.id)
+    assert found == msgspec.structs.replace(task, metadata={"x": [1, None]})
+    assert await store.get(task.owner, task.agent, task.id) is found

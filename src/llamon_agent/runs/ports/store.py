@@ -63,7 +63,8 @@ class TaskStore(Protocol):
     """Where tasks are kept, and which process works on them. A write that has returned is as safe as the store can make
     it.
 
-    Raises: BackendError from any method when the store is away.
+    Raises: BackendError from any method when the store is away. CannotBeKept, with every store alike, where a value
+            has no JSON form or a name has no encoding; then the store is not asked.
     """
 
     @property
@@ -169,7 +170,7 @@ class TaskStore(Protocol):
 class PushStore(Protocol):
     """Where the webhooks of tasks are kept: with the tasks, and as safe as they are.
 
-    Raises: BackendError from any method when the store is away.
+    Raises: BackendError from any method when the store is away; CannotBeKept as in `TaskStore`.
     """
 
     async def put_push(self, push: TaskPushConfig) -> None:

@@ -14,18 +14,19 @@ from llamon_agent.domain.errors import BackendError
 from llamon_agent.domain.task import Task, TaskPushConfig, TaskQuery
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import IdempotencyKey
+from llamon_agent.store.records import body_of, checked_names
 from llamon_agent.store.statements import EARLIEST_MS, FIRST_STATE, LAST_STATE, LATEST_MS
 
 Row = dict[str, Any]
 
-_write = msgspec.json.Encoder().encode
 _read_push = msgspec.json.Decoder(TaskPushConfig).decode
 
 _log = logging.getLogger(__name__)
 
 
 def kept_text(text: str) -> str:
-    """A text as a column can hold it. Different texts stay different."""
+    """A text as a column can hold it. Different texts stay different. Raises: CannotBeKept."""
+    checked_names(text)
     return text.replace("\\", "\\\\").replace("\0", "\\0")
 
 
@@ -58,8 +59,8 @@ def _changes(task: Task, turn: Turn | None, key: IdempotencyKey | None) -> Row:
         "terminal": task.is_terminal,
         "at_ms": task.status.at_ms,
         "seq": task.seq,
-        "body": _write(task),
-        "turn": None if turn is None or task.is_settled else _write(turn),
+        "body": body_of(task),
+        "turn": None if turn is None or task.is_settled else body_of(turn),
         "key": None if key is None else kept_text(key.value),
         "digest": None if key is None else key.digest,
         "key_at_ms": None if key is None else key.at_ms,
@@ -68,7 +69,7 @@ def _changes(task: Task, turn: Turn | None, key: IdempotencyKey | None) -> Row:
 
 def push_row(push: TaskPushConfig) -> Row:
     key = names(owner=push.owner, agent=push.agent, task_id=push.task_id, id=push.config.id)
-    return {**key, "told_seq": push.told_seq, "body": _write(push)}
+    return {**key, "told_seq": push.told_seq, "body": body_of(push)}
 
 
 def query_row(query: TaskQuery) -> Row:

@@ -16,12 +16,13 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from llamon_agent.domain.errors import BackendError, ConfigError, Conflict
+from llamon_agent.domain.errors import BackendError, CannotBeKept, ConfigError, Conflict
 from llamon_agent.domain.ids import random_id
 from llamon_agent.domain.task import PushConfig, Task, TaskPage, TaskPushConfig, TaskQuery
 from llamon_agent.private_files import make_private_file
 from llamon_agent.runs.ports.agent import Turn
 from llamon_agent.runs.ports.store import Abandoned, IdempotencyKey, Pruned, Remembered
+from llamon_agent.store.records import body_of, checked_names
 from llamon_agent.store.sqlite import upkeep as sqlite_upkeep
 from llamon_agent.store.sqlite.file import SqliteFile, what_is_wrong
 from llamon_agent.store.sqlite.writer import GroupCommitWriter, Row
@@ -47,7 +48,6 @@ _SQL = {**load_statements("sqlite/task.sql"), **load_statements("sqlite/push.sql
 _MIGRATIONS = load_migrations("sqlite/migrations")
 
 # JSON and not MessagePack: it has no integers beyond 64 bits, and people can read JSON with the sqlite3 shell.
-_write = msgspec.json.Encoder().encode
 _read_task = msgspec.json.Decoder(Task).decode
 _read_config = msgspec.json.Decoder(PushConfig).decode
 
@@ -143,6 +143,7 @@ class SqliteTaskStore:
 
     async def take_over(self, *, now_ms: int, limit: int, task_id: str | None = None) -> tuple[Abandoned, ...]:
         holder = self._holder
+        checked_names(task_id)
         return await self._writer.work(
             lambda connection: sqlite_upkeep.take_over(connection, holder, now_ms=now_ms, limit=limit, task_id=task_id)
         )
@@ -166,7 +167,8 @@ class SqliteTaskStore:
 
     async def put_push(self, push: TaskPushConfig) -> None:
         row = {"task_id": push.task_id, "id": push.config.id, "owner": push.owner, "agent": push.agent}
-        await self._writer.write(_SQL["put_push"], {**row, "told_seq": push.told_seq, "body": _write(push.config)})
+        checked_names(*row.values())
+        await self._writer.write(_SQL["put_push"], {**row, "told_seq": push.told_seq, "body": body_of(push.config)})
 
     async def list_push(self, owner: str, agent: str, task_id: str) -> tuple[TaskPushConfig, ...]:
         row = {"owner": owner, "agent": agent, "task_id": task_id}
@@ -174,9 +176,11 @@ class SqliteTaskStore:
 
     async def delete_push(self, owner: str, agent: str, task_id: str, config_id: str) -> None:
         row = {"owner": owner, "agent": agent, "task_id": task_id, "id": config_id}
+        checked_names(*row.values())
         await self._writer.write(_SQL["delete_push"], row)
 
     async def mark_delivered(self, task_id: str, config_id: str, seq: int) -> None:
+        checked_names(task_id, config_id)
         await self._writer.write(_SQL["mark_delivered"], {"task_id": task_id, "id": config_id, "seq": seq})
 
     async def undelivered(self) -> tuple[TaskPushConfig, ...]:
@@ -191,6 +195,7 @@ class SqliteTaskStore:
         if key is None:
             conflict = None if await self._writer.write(statement, row) else Conflict()
         else:
+            checked_names(key.value, key.digest)
             conflict = await self._writer.work(
                 lambda connection: sqlite_upkeep.write_keyed(connection, statement, row, task, key)
             )
@@ -205,9 +210,9 @@ class SqliteTaskStore:
             "terminal": task.is_terminal,
             "at_ms": task.status.at_ms,
             "seq": task.seq,
-            "body": _write(task),
+            "body": body_of(task),
             "holder": self._holder,
-            "turn": None if turn is None or task.is_settled else _write(turn),
+            "turn": None if turn is None or task.is_settled else body_of(turn),
         }
 
     def _stop_reading(self) -> None:
@@ -225,6 +230,8 @@ class SqliteTaskStore:
         try:
             with self._file.reading():
                 return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        except UnicodeEncodeError as exc:  # a name with a lone surrogate, when it is bound
+            raise CannotBeKept from exc
         except msgspec.MsgspecError as exc:
             _log.exception("a record of the task store cannot be read")
             raise BackendError() from exc
