@@ -1,7 +1,7 @@
 """A value that a store cannot keep has the same result in memory, in SQLite and in Postgres, and is no outage."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -94,7 +94,7 @@ async def lived(store: Store, case: Case) -> list[object]:
     query = TaskQuery(owner=task.owner, agent=task.agent)
     in_context = msgspec.structs.replace(query, context_id=task.context_id, after=(9, case.other))
     done = next_of(task, TaskState.COMPLETED)
-    calls = [
+    calls: list[Callable[[], Awaitable[object]]] = [
         partial(store.create, task, turn=case.turn, key=case.key),
         partial(store.get, *who, task.id),
         partial(store.get, *who, case.other),

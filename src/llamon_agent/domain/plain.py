@@ -17,25 +17,49 @@ from llamon_agent.domain.message import sound
 
 E = TypeVar("E", ArtifactMade, Reply, Interrupt)
 
-_NO_FORM = (TypeError, ValueError, RecursionError)
+_NO_FORM = (TypeError, ValueError)
 """What msgspec raises for what is no JSON. A surrogate, which no encoding has (RFC 3629 §3), is a ValueError."""
 
 
+MAX_DEPTH = 100
+"""How deep arrays and objects may nest in what comes from outside, from callers and from agents. Far below the limit of
+parsers, which counts the calls that lead to it, so that what was written can always be read.
+"""
+
+_AROUND = 10
+"""How many levels of a record may be around such a value."""
+
+
 def json_of(value: object) -> Any:
-    """A value as plain JSON. Raises: AgentError: it has no such form."""
+    """A value as plain JSON. Raises: AgentError: it has no such form, or nests too deep."""
     try:
-        return msgspec.json.decode(_written(value))
+        return msgspec.json.decode(_shallow(_written(value), MAX_DEPTH))
     except _NO_FORM as exc:
         raise AgentError("The agent gave a value that is neither text nor JSON.") from exc
+    except RecursionError as exc:
+        raise AgentError(f"The agent gave a value that nests deeper than {MAX_DEPTH} levels.") from exc
 
 
 def is_plain(value: object) -> bool:
     """Whether a store and a wire can carry a value as it is."""
     try:
-        msgspec.json.encode(value)
-    except _NO_FORM:
+        _shallow(msgspec.json.encode(value), MAX_DEPTH + _AROUND)
+    except (*_NO_FORM, RecursionError):
         return False
     return True
+
+
+def is_deeper(value: object, most: int) -> bool:
+    """Whether dicts, lists and tuples nest deeper than so many levels."""
+    level = [value] if isinstance(value, dict | list | tuple) else []
+    for _ in range(most):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list | tuple)
+        ]
+    return bool(level)
 
 
 def sendable(event: E, what: str) -> E:
@@ -53,9 +77,19 @@ def checked(event: E, what: str) -> E:
     Raises: AgentError: it holds what has no plain form, or is of another kind than its field.
     """
     try:
-        return msgspec.json.decode(_written(event), type=type(event))
+        return msgspec.json.decode(_shallow(_written(event), MAX_DEPTH + _AROUND), type=type(event))
     except _NO_FORM as exc:
         raise AgentError(f"The agent made {what} that cannot be sent.") from exc
+    except RecursionError as exc:
+        raise AgentError(f"The agent made {what} that nests deeper than {MAX_DEPTH} levels.") from exc
+
+
+def _shallow(written: bytes, most: int) -> bytes:
+    """JSON that nests no deeper than so many levels. Raises: RecursionError."""
+    brackets = written.count(b"[") + written.count(b"{")
+    if brackets > most and is_deeper(msgspec.json.decode(written), most):
+        raise RecursionError
+    return written
 
 
 def _written(value: object) -> bytes:

@@ -80,7 +80,7 @@ class MemoryTaskStore:
         return task if task is not None and (task.owner, task.agent) == (owner, agent) else None
 
     async def list(self, query: TaskQuery) -> TaskPage:
-        self._check_open(query.owner, query.agent, query.context_id)
+        self._check_open(query.owner, query.agent, query.context_id, *(query.after or ())[1:])
         found = self._found(query)
         begin = 0 if query.changed_since_ms is None else bisect_left(found, (query.changed_since_ms, ""))
         end = len(found) if query.after is None else max(begin, bisect_left(found, query.after))

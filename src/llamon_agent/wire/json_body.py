@@ -23,11 +23,9 @@ import msgspec
 
 from llamon_agent.domain.encoding import read_base64
 from llamon_agent.domain.errors import BadJson, BadParams, BadRequest
+from llamon_agent.domain.plain import MAX_DEPTH, is_deeper
 
 T = TypeVar("T")
-
-MAX_DEPTH = 100
-"""How deep arrays and objects may nest. Far below the parser's own limit, so that what is read can also be stored."""
 
 MAX_VALUES = 200_000
 """How many commas, arrays and objects a body may have outside its strings; few legitimate bodies have a hundredth."""
@@ -52,7 +50,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         value = _tree.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise BadJson from exc
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_too_deep(value):
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
         raise BadJson(f"The body nests deeper than {MAX_DEPTH} levels.")
     if type(value) is list:
         raise BadRequest(_BATCH)
@@ -78,20 +76,6 @@ def _has_too_many_values(body: bytes) -> bool:
 
 def _between_values(body: bytes, start: int, end: int) -> int:
     return body.count(b",", start, end) + body.count(b"[", start, end) + body.count(b"{", start, end)
-
-
-def _is_too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer if type(outer) is list else ())
-            if type(inner) is dict or type(inner) is list
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _lost_keys(body: bytes, value: object) -> bool:

@@ -82,6 +82,28 @@ def test_a_value_without_a_json_form_is_the_agents_failure(value: object) -> Non
         json_of(value)
 
 
+@pytest.mark.parametrize("depth", [101, 300, 950])
+def test_a_value_may_nest_a_hundred_levels(depth: int) -> None:
+    value: Any = 1
+    for _ in range(100):
+        value = [value]
+    assert json_of(value) == value
+    assert is_plain(made("a", key=value))
+    for _ in range(depth - 100):
+        value = [value]
+    with pytest.raises(AgentError, match="nests deeper than 100 levels"):
+        json_of(value)
+
+
+@pytest.mark.parametrize("carry", [sendable, checked])
+def test_an_event_that_nests_too_deep_is_the_agents_failure(carry: Any) -> None:
+    value: Any = 1
+    for _ in range(200):
+        value = [value]
+    with pytest.raises(AgentError, match="an artifact that nests deeper than 100 levels"):
+        carry(made("a", key=value), "an artifact")
+
+
 def made(name: Any, **metadata: object) -> ArtifactMade:
     return ArtifactMade(artifact=Artifact(artifact_id="a", parts=(Text.of("x"),), name=name, metadata=metadata))
 

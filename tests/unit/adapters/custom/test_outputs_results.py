@@ -171,7 +171,7 @@ def deep() -> object:
 
 @pytest.mark.parametrize("value", [object(), Response(), {"a": object()}, deep(), {"a": 10**5000}])
 def test_a_value_that_is_no_json_is_the_agents_fault(value: object) -> None:
-    with pytest.raises(AgentError, match="neither text nor JSON"):
+    with pytest.raises(AgentError, match="The agent gave a value that"):
         event_of(Result(value), new_id=new_id)
 
 

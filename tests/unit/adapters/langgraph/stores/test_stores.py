@@ -149,7 +149,14 @@ async def test_a_value_that_is_no_object_is_kept_as_it_is(table: Table, value: A
     assert [each.value for each in [item, *await store.asearch(("n",))]] == [value, value]
 
 
-ODD = ["a\0b", "\ud800", math.nan, math.inf, 1 << 80, object(), {1: 2}, [["a\0"]], {"k\0": 1}]
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+ODD = ["a\0b", "\ud800", math.nan, math.inf, 1 << 80, object(), {1: 2}, [["a\0"]], {"k\0": 1}, deep(101)]
 
 
 @pytest.mark.parametrize("value", ODD, ids=repr)

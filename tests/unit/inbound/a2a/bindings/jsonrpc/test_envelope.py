@@ -3,6 +3,7 @@ import json
 import pytest
 
 from llamon_agent.domain.errors import BadJson, BadRequest, CallerError
+from llamon_agent.domain.plain import MAX_DEPTH
 from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
     MAX_ID_BYTES,
     Call,
@@ -12,7 +13,7 @@ from llamon_agent.inbound.a2a.bindings.jsonrpc.envelope import (
     write_error,
     write_result,
 )
-from llamon_agent.wire.json_body import MAX_DEPTH, MAX_VALUES
+from llamon_agent.wire.json_body import MAX_VALUES
 
 
 def body(members: str = "") -> bytes:
