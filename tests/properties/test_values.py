@@ -100,6 +100,7 @@ async def lived(store: Store, case: Case) -> list[object]:
         partial(store.get, *who, case.other),
         partial(store.list, query),
         partial(store.list, in_context),
+        partial(store.paused_in, *who, task.context_id),
         partial(store.find_key, *who, case.key.value),
         partial(store.put_push, push),
         partial(store.list_push, *who, task.id),

@@ -95,9 +95,9 @@ def _shallow(written: bytes, most: int) -> bytes:
 def _written(value: object) -> bytes:
     """A value as JSON; of its texts and keys, those with surrogates are made `sound`."""
     try:
-        return msgspec.json.encode(value, enc_hook=_plain)
+        return msgspec.json.encode(value, enc_hook=plain_of)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_sound(msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)))
+        return msgspec.json.encode(_sound(msgspec.to_builtins(value, enc_hook=plain_of, str_keys=True)))
 
 
 def _sound(value: Any) -> Any:
@@ -111,9 +111,9 @@ def _sound(value: Any) -> Any:
     return value
 
 
-def _plain(value: object) -> object:
-    """What msgspec cannot encode, as what it can. Arrays of numpy and their kin list themselves, and pydantic's models
-    dump themselves.
+def plain_of(value: object) -> object:
+    """What msgspec cannot encode, as what it can: an `enc_hook`. Arrays of numpy and their kin list themselves, and
+    pydantic's models dump themselves.
     """
     match value:
         case str():

@@ -281,7 +281,11 @@ class _AsBytes:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value, if it is a text or a number, can be in jsonb. Source: PostgreSQL §8.14 (JSON types)."""
+    """Whether a value, if it is a text or a number, can be in jsonb and be read again: Python reads no number of more
+    than 4300 digits, and then the thread could not be read. Source: PostgreSQL §8.14 (JSON types).
+    """
+    if isinstance(value, int):
+        return value.bit_length() < 64
     if isinstance(value, float):
         return isfinite(value)
     if not isinstance(value, str):

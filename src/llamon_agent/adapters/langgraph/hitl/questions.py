@@ -93,8 +93,8 @@ def json_safe(value: Any) -> Any:
     """
     try:
         safe = to_jsonable_python(value, fallback=_listed_or_named, bytes_mode="base64", inf_nan_mode="null")
-    except ValueError:  # it contains itself
-        return _type_name(value)
+    except ValueError:  # it contains itself, or a key holds a surrogate
+        safe = value
     try:
         return safe if is_plain(safe) else json_of(safe)
     except AgentError:  # too deep, or a number that is too long

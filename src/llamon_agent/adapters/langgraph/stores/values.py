@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from llamon_agent.domain.errors import AgentError
-from llamon_agent.domain.plain import MAX_DEPTH, is_deeper
+from llamon_agent.domain.plain import MAX_DEPTH, is_deeper, plain_of
 
 NOT_KEPT = "The agent wanted to keep a value in its store that cannot be saved."
 """The caller's error text if a value cannot be stored, though the storage works."""
@@ -24,12 +24,13 @@ _NO_KEY = object()
 def keepable(value: Any) -> Any:
     """A value of a store as plain JSON.
 
-    Shape:  dates, ids and dataclasses become text and objects, as msgspec does it. Texts without U+0000 and lone
-            surrogates, finite numbers, integers of 64 bits, keys that are text, and no deeper than callers may nest.
+    Shape:  dates, ids and dataclasses become text and objects; texts and numbers of other classes become plain ones.
+            Texts without U+0000 and lone surrogates, finite numbers, integers of 64 bits, keys that are text, and no
+            deeper than callers may nest.
     Raises: AgentError: it is or holds another value.
     """
     try:
-        plain = msgspec.to_builtins(value)
+        plain = msgspec.to_builtins(value, enc_hook=plain_of)
         is_kept = not is_deeper(plain, MAX_DEPTH) and all(map(_is_kept, _parts(plain)))
     except (TypeError, ValueError, RecursionError) as exc:
         raise AgentError(NOT_KEPT) from exc

@@ -163,6 +163,8 @@ ODD = {
     "none": None,
     "yes": True,
     "n": 3,
+    "long": 10**5000,
+    "longer than 64 bits": -(1 << 64),
 }
 
 

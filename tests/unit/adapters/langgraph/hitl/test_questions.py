@@ -48,6 +48,8 @@ def test_a_python_type_as_schema_is_left_out() -> None:
         (object(), "<object>"),
         ({"e": ValueError("secret")}, {"e": "<ValueError>"}),
         ({"n": array("i", [1, 2])}, {"n": [1, 2]}),
+        ({"\ud800": 1}, {"\ufffd": 1}),
+        pytest.param(10**5000, "<int>", id="digits"),
         ({"n": [1, {"half": "\ud83d of it"}]}, {"n": [1, {"half": "\ufffd of it"}]}),
     ],
 )

@@ -169,6 +169,19 @@ async def test_a_value_that_cannot_be_kept_is_the_agents_error_everywhere(table:
     assert await keys(store) == ["k"]
 
 
+class Words(str):
+    """A text of a class of its own, as a message's `text` of LangChain is."""
+
+
+async def test_values_of_other_classes_are_kept_as_plain_ones_everywhere(table: Table) -> None:
+    store = table.of("ann")
+    await store.aput(("n",), "k", {"text": Words("a"), Words("key"): [Words("b")]})
+    found = await store.aget(("n",), "k")
+    assert found is not None
+    assert found.value == {"text": "a", "key": ["b"]}
+    assert type(found.value["text"]) is str
+
+
 @pytest.mark.parametrize("odd", ["a\0", "\ud800"], ids=["nul", "surrogate"])
 async def test_a_name_that_cannot_be_kept_is_the_agents_error_everywhere(table: Table, odd: str) -> None:
     store = table.of("ann")
