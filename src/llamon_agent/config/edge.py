@@ -112,7 +112,8 @@ class A2aConfig(Section):
     """Names that callers may give as `tenant`, each of which keeps its tasks and conversations apart; `*` is any. An
     agent's name is always one: it means that agent."""
     errors: Literal["1.0.1", "1.0.0"] = "1.0.1"
-    """Which version of A2A's table maps errors to HTTP and gRPC statuses; six of them changed with 1.0.1."""
+    """Which version of A2A's table maps errors to HTTP and gRPC statuses; six of them changed with 1.0.1. With 1.0.0,
+    results over HTTP+JSON are plain JSON too, unless the caller names A2A's own media type."""
     signing: SigningConfig | None = None
     """Whether the agent cards are signed, and with which keys. Without it, they are not."""
     history: HistoryConfig = HistoryConfig()

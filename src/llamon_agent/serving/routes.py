@@ -23,7 +23,7 @@ from llamon_agent.inbound.a2a.cards.agents_page import (
     AgentsSite,
     agents_routes,
     nothing_here_route,
-    unknown_agent_route,
+    unknown_path_route,
 )
 from llamon_agent.inbound.a2a.cards.http import card_routes, jwks_route
 from llamon_agent.inbound.a2a.cards.site import Cards, CardSite, GrpcPort
@@ -116,7 +116,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         *public_pages,
         RoutesByAgent(a2a.path, of_agents),
         *main_calls,  # the last, because any first segment of its path may be a tenant
-        unknown_agent_route(a2a.path),
+        unknown_path_route(a2a.path, agents=endpoints),
         *at_origin,
         nothing_here_route(a2a.path),
     ]

@@ -52,6 +52,18 @@ def agree(dialect: Dialect, version_header: str | None) -> None:
         )
 
 
+def dialect_for_refusal(dialect: Dialect, version_header: str | None) -> Dialect:
+    """In whose shape a route's error is written: the route's, or 1.0's for a caller that asks for another version.
+
+    0.3 has no error for that, and only callers of 1.0 and later know the header.
+    """
+    try:
+        agree(dialect, version_header)
+    except VersionNotSupported:
+        return V10
+    return dialect
+
+
 def dialect_of(version: str) -> Dialect:
     """The dialect of the notifications to a webhook: that of the version that registered it, over any transport."""
     return _BY_VERSION[version]

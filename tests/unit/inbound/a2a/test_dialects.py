@@ -1,7 +1,7 @@
 import pytest
 
 from llamon_agent.domain.errors import UnknownMethod, VersionNotSupported
-from llamon_agent.inbound.a2a.dialects import DIALECTS, dialect_for_fault, negotiate
+from llamon_agent.inbound.a2a.dialects import DIALECTS, dialect_for_fault, dialect_for_refusal, negotiate
 from llamon_agent.wire.operations import Dialect
 from llamon_agent.wire.v03.codec import V03
 from llamon_agent.wire.v10.codec import V10
@@ -80,3 +80,13 @@ def test_an_error_is_written_in_the_shape_that_its_caller_most_likely_reads(
     method: str | None, header: str | None, dialect: Dialect
 ) -> None:
     assert dialect_for_fault(method, header) is dialect
+
+
+@pytest.mark.parametrize(
+    ("version", "shape"), [(None, V03), ("", V03), ("0.2", V03), ("0.3.1", V03), ("1.0", V10), ("7.0", V10), ("x", V10)]
+)
+def test_a_route_of_0_3_refuses_another_version_in_the_shape_of_those_who_know_the_header(
+    version: str | None, shape: Dialect
+) -> None:
+    assert dialect_for_refusal(V03, version) is shape
+    assert dialect_for_refusal(V10, version) is V10

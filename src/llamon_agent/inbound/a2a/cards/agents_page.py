@@ -4,17 +4,21 @@ there.
 Public like the cards, and made of nothing but what they say. The page holds no script and asks for nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from llamon_agent.domain.errors import MAX_ECHO_CHARS
+from llamon_agent.domain.errors import MAX_ECHO_CHARS, UnknownMethod
 from llamon_agent.inbound.a2a.bindings.asgi import base_url_headers, base_url_of, read_headers
+from llamon_agent.inbound.a2a.bindings.rest.errors import write_error
 from llamon_agent.inbound.a2a.cards.http import PREFLIGHT
+from llamon_agent.inbound.a2a.faults import fault_reply
+from llamon_agent.wire.v03.codec import V03
+from llamon_agent.wire.v10.codec import V10
 
 LIST_PATH = "/agents"
 
@@ -82,26 +86,37 @@ def agents_routes(site: AgentsSite) -> list[BaseRoute]:
     ]
 
 
-def unknown_agent_route(path: str) -> BaseRoute:
-    """Whatever lies under the agents' path and is none of them."""
-    return Route(f"{path.rstrip('/')}/{{rest:path}}", _unknown, methods=_ANY_METHOD)
+def unknown_path_route(path: str, *, agents: Collection[str]) -> BaseRoute:
+    """Whatever lies under the agents' path and is none of theirs."""
+
+    async def unknown(request: Request) -> Response:
+        segments = request.path_params["rest"].split("/")
+        name = segments[0][:MAX_ECHO_CHARS]
+        return _unknown(
+            f"There is nothing at {request.url.path[:MAX_ECHO_CHARS]!r}."
+            if segments[0] in agents
+            else f"There is no agent {name!r} here; {LIST_PATH} lists those that there are.",
+            segments[1:],
+        )
+
+    return Route(f"{path.rstrip('/')}/{{rest:path}}", unknown, methods=_ANY_METHOD)
 
 
 def nothing_here_route(path: str) -> BaseRoute:
     """Whatever lies elsewhere. Shape: path takes the calls of the default agent."""
-    where = {
-        "error": f"There is nothing here. A2A calls go to {path}; {LIST_PATH} lists the agents with their addresses."
-    }
+    where = f"There is nothing here. A2A calls go to {path}; {LIST_PATH} lists the agents with their addresses."
 
-    async def nothing_here(_request: Request) -> Response:
-        return JSONResponse(where, 404)
+    async def nothing_here(request: Request) -> Response:
+        return _unknown(where, request.path_params["rest"].split("/"))
 
     return Route("/{rest:path}", nothing_here, methods=_ANY_METHOD)
 
 
-async def _unknown(request: Request) -> Response:
-    name = request.path_params["rest"].partition("/")[0][:MAX_ECHO_CHARS]
-    return JSONResponse({"error": f"There is no agent {name!r} here; {LIST_PATH} lists those that there are."}, 404)
+def _unknown(public: str, segments: Sequence[str]) -> Response:
+    """An error in the shape of HTTP+JSON, whose paths of 0.3 begin at `v1`: programs look for one at such paths."""
+    dialect = V03 if segments[:1] == ["v1"] else V10
+    status, body = write_error(fault_reply(UnknownMethod(public), dialect), "1.0.1")
+    return Response(body, status, media_type="application/json")
 
 
 def _entries(site: AgentsSite, request: Request) -> list[_Entry]:

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_agent_route
+from llamon_agent.inbound.a2a.cards.agents_page import AgentListing, AgentsSite, agents_routes, unknown_path_route
 
 AGENTS = (
     AgentListing(name="demo", title="Demo <b>agent</b>", description='Shows "it" & more.', path="/a2a/demo"),
@@ -16,7 +16,12 @@ AGENTS = (
 
 @asynccontextmanager
 async def site(**more: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    app = Starlette(routes=[*agents_routes(AgentsSite(agents=AGENTS, **more)), unknown_agent_route("/a2a")])
+    app = Starlette(
+        routes=[
+            *agents_routes(AgentsSite(agents=AGENTS, **more)),
+            unknown_path_route("/a2a", agents=[agent.name for agent in AGENTS]),
+        ]
+    )
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="https://edge:8443") as client:
         yield client
 
@@ -94,12 +99,30 @@ async def test_the_error_for_an_unknown_agent_says_where_to_look(method: str, pa
     async with site() as http:
         response = await http.request(method, path)
     assert response.status_code == 404
-    assert response.json() == {"error": "There is no agent 'nobody' here; /agents lists those that there are."}
+    error = response.json()["error"]
+    assert error["message"] == "There is no agent 'nobody' here; /agents lists those that there are."
+    assert (error["code"], error["details"][0]["reason"]) == (404, "METHOD_NOT_FOUND")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_path_below_an_agent_that_is_there_is_not_called_an_unknown_agent(method: str) -> None:
+    async with site() as http:
+        response = await http.request(method, f"/a2a/{AGENTS[1].name}/nothing")
+    assert response.status_code == 404
+    assert response.json()["error"]["message"] == f"There is nothing at '/a2a/{AGENTS[1].name}/nothing'."
+
+
+@pytest.mark.parametrize("path", ["/a2a/nobody/v1/message:send", "/a2a/nobody/v1/tasks", "/a2a/nobody/v1"])
+async def test_a_caller_of_0_3_gets_its_own_shape(path: str) -> None:
+    async with site() as http:
+        error = (await http.post(path)).json()
+    assert (error["code"], error["type"]) == (-32601, "MethodNotFoundError")
+    assert "nobody" in error["message"]
 
 
 async def test_a_long_name_is_not_echoed_in_full() -> None:
     async with site() as http:
-        assert len((await http.get("/a2a/" + "x" * 5000)).text) < 200
+        assert len((await http.get("/a2a/" + "x" * 5000)).json()["error"]["message"]) < 150
 
 
 @pytest.mark.parametrize("path", ["/", "/agents", "/agents/"])

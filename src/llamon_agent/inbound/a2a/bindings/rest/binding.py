@@ -45,6 +45,7 @@ from llamon_agent.inbound.a2a.endpoint import (
     off_loop_if_large,
 )
 from llamon_agent.inbound.a2a.faults import ErrorTable, FaultReply, fault_reply
+from llamon_agent.wire.v10.codec import V10
 
 _JSON = b"application/json"
 _A2A_JSON = b"application/a2a+json"
@@ -169,7 +170,7 @@ class RestApp:
 
     async def _perform(self, request: RestRequest, head: RequestHead) -> CallReply:
         size_bytes = len(request.body or b"")
-        with FaultBoundary(self._endpoint.agent, request.dialect) as boundary:
+        with FaultBoundary(self._endpoint.agent, request.fault_dialect) as boundary:
             parsed = await off_loop_if_large(size_bytes, request.parse)
             boundary.operation = parsed.operation
             return await self._endpoint.perform(parsed, head, size_bytes=size_bytes)
@@ -183,7 +184,7 @@ class _Answering:
         self._send = send
         self._headers = headers
         self._dialect = dialect_at(place)
-        self._type = _content_type(headers, place)
+        self._type, self._error_type = _content_types(headers, place, table)
         self._table: ErrorTable = table
 
     async def succeed(self, result: Result) -> None:
@@ -195,7 +196,7 @@ class _Answering:
     async def fail(self, failure: FaultReply, *extra: Header, http: int | None = None) -> None:
         """An error; `http` where its status says more than the table does."""
         status, body = write_error(failure, self._table, http=http)
-        await respond(self._send, status, body, self._type, *extra)
+        await respond(self._send, status, body, self._error_type, *extra)
 
     async def refuse(self, error: CallerError, *extra: Header, http: int | None = None) -> None:
         """An error of the request before it is one."""
@@ -212,7 +213,17 @@ class _Answering:
         await self.refuse(error, (b"allow", allowed.encode()), http=405)
 
 
-def _content_type(headers: Headers, place: Place) -> bytes:
-    """1.0's own media type for a client that asks for it; others expect plain JSON. Source: A2A 1.0 §11.1."""
-    wants_own = place.version == "1.0" and _A2A_JSON in headers.get(b"accept", b"").lower()
-    return _A2A_JSON if wants_own else _JSON
+def _content_types(headers: Headers, place: Place, table: ErrorTable) -> tuple[bytes, bytes]:
+    """The media types of a result and of an error.
+
+    1.0.1 prefers A2A's own, so a result has it, unless the caller names only plain JSON. An error has it for those who
+    name it: the official clients for .NET and, of a stream, for Go read an error only if it is plain JSON.
+
+    Source: A2A 1.0.1 §11.1, §14.1.1; 1.0.0 §11.1 and 0.3 §3.2.3 (plain JSON).
+    """
+    accept = headers.get(b"accept", b"").lower()
+    if place.version != V10.version:
+        return _JSON, _JSON
+    if _A2A_JSON in accept:
+        return _A2A_JSON, _A2A_JSON
+    return _JSON if _JSON in accept or table == "1.0.0" else _A2A_JSON, _JSON

@@ -21,7 +21,7 @@ from llamon_agent.domain.errors import BadParams, BadRequest
 from llamon_agent.domain.message import Message
 from llamon_agent.domain.task import Task
 from llamon_agent.inbound.a2a.bindings.rest.paths import Place
-from llamon_agent.inbound.a2a.dialects import agree
+from llamon_agent.inbound.a2a.dialects import agree, dialect_for_refusal
 from llamon_agent.inbound.a2a.endpoint import ParsedRequest
 from llamon_agent.wire.json_body import read_object
 from llamon_agent.wire.operations import Dialect, ListTasks
@@ -137,14 +137,15 @@ class RestRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
 
     @property
-    def dialect(self) -> Dialect:
+    def fault_dialect(self) -> Dialect:
         """In whose shape its errors are written."""
-        return dialect_at(self.place)
+        return dialect_for_refusal(dialect_at(self.place), self.version)
 
     def parse(self) -> ParsedRequest:
         """Raises: VersionNotSupported, BadJson, BadRequest, BadParams."""
-        agree(self.dialect, self.version)
-        return _asked_10(self) if self.dialect is V10 else _asked_03(self)
+        dialect = dialect_at(self.place)
+        agree(dialect, self.version)
+        return _asked_10(self) if dialect is V10 else _asked_03(self)
 
 
 def _asked_10(request: RestRequest) -> ParsedRequest:

@@ -23,7 +23,7 @@ from llamon_agent.inbound.a2a.bindings.asgi import Admission, Auth
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import rpc_routes
 from llamon_agent.inbound.a2a.bindings.rest.binding import RestApp, rest_routes
 from llamon_agent.inbound.a2a.bindings.rest.paths import place_of
-from llamon_agent.inbound.a2a.cards.agents_page import unknown_agent_route
+from llamon_agent.inbound.a2a.cards.agents_page import unknown_path_route
 from llamon_agent.inbound.a2a.endpoint import AgentPolicy
 from llamon_agent.inbound.a2a.faults import ErrorTable
 from llamon_agent.inbound.a2a.media_types import Modes
@@ -71,7 +71,9 @@ def app_of(
 ) -> Router:
     admission = Admission(auth=Auth(tokens or {}), **limits)
     rest = rest_routes(it.endpoint, admission, path=path, table=table)
-    return Router([*rpc_routes(it.endpoint, admission, path=path), *rest, unknown_agent_route(path)])
+    return Router(
+        [*rpc_routes(it.endpoint, admission, path=path), *rest, unknown_path_route(path, agents=(it.endpoint.agent,))]
+    )
 
 
 @asynccontextmanager
@@ -101,7 +103,7 @@ async def test_a_message_is_answered_with_its_task() -> None:
         task = response.json()["task"]
         again = (await http.get(f"/tasks/{task['id']}")).json()
     assert response.status_code == 200
-    assert response.headers["content-type"] == "application/json"
+    assert response.headers["content-type"] == "application/a2a+json"
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     assert task == again
 
@@ -282,25 +284,35 @@ async def test_0_3_has_webhooks_in_its_protos_shape() -> None:
 # Media types.
 
 
+PLAIN, OWN = "application/json", "application/a2a+json"
+
+
 @pytest.mark.parametrize(
-    ("accept", "content_type"),
+    ("accept", "table", "result", "error"),
     [
-        (None, "application/json"),
-        ("*/*", "application/json"),
-        ("application/json", "application/json"),
-        ("text/event-stream", "application/json"),
-        ("application/a2a+json", "application/a2a+json"),
-        ("Application/A2A+JSON, application/json", "application/a2a+json"),
+        (None, "1.0.1", OWN, PLAIN),
+        ("*/*", "1.0.1", OWN, PLAIN),
+        ("text/event-stream", "1.0.1", OWN, PLAIN),
+        ("application/json", "1.0.1", PLAIN, PLAIN),
+        ("application/json, text/plain, */*", "1.0.1", PLAIN, PLAIN),
+        ("application/a2a+json", "1.0.1", OWN, OWN),
+        ("Application/A2A+JSON, application/json", "1.0.1", OWN, OWN),
+        (None, "1.0.0", PLAIN, PLAIN),
+        ("*/*", "1.0.0", PLAIN, PLAIN),
+        ("application/a2a+json", "1.0.0", OWN, OWN),
     ],
 )
-async def test_the_accept_header_picks_the_media_type_in_1_0_alone(accept: str | None, content_type: str) -> None:
-    headers = {"accept": accept} if accept else {}
-    async with edge() as it, client(it) as http:
+async def test_the_media_type_is_1_0s_own_unless_the_caller_names_plain_json(
+    accept: str | None, table: ErrorTable, result: str, error: str
+) -> None:
+    async with edge() as it, client(it, table=table) as http:
+        del http.headers["accept"]
+        headers = {"accept": accept} if accept else {}
         good = await http.get("/tasks", headers=headers)
         bad = await http.get("/tasks/nope", headers=headers)
-        old = await http.get("/v1/tasks/nope", headers=headers)
-    assert (good.headers["content-type"], bad.headers["content-type"]) == (content_type, content_type)
-    assert old.headers["content-type"] == "application/json"
+        old = [await http.get(path, headers=headers) for path in ("/v1/tasks", "/v1/tasks/nope")]
+    assert (good.headers["content-type"], bad.headers["content-type"]) == (result, error)
+    assert {answer.headers["content-type"] for answer in old} == {PLAIN}
 
 
 @pytest.mark.parametrize(
@@ -397,11 +409,24 @@ async def test_the_version_is_checked(path: str, headers: dict[str, str], status
     assert status == 200 or reason(response) == "VERSION_NOT_SUPPORTED"
 
 
-async def test_the_error_for_a_version_of_another_path_is_in_the_paths_own_shape() -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/tasks"), ("GET", "/v1/tasks/x"), ("POST", "/v1/message:send"), ("GET", "/v1/card")],
+)
+@pytest.mark.parametrize("version", ["1.0", "2.0", "99.0", "x"])
+async def test_a_version_that_0_3s_paths_do_not_speak_is_that_error_in_the_shape_of_those_who_know_it(
+    method: str, path: str, version: str
+) -> None:
     async with edge() as it, client(it) as http:
-        response = await http.get("/v1/tasks/x", headers={"A2A-Version": "1.0"})
-    assert (response.status_code, response.json()["type"]) == (400, "InvalidRequestError")
-    assert "0.3" in response.json()["message"]
+        response = await http.request(method, path, headers={"A2A-Version": version}, json={})
+    assert (response.status_code, reason(response)) == (400, "VERSION_NOT_SUPPORTED")
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", ""])
+async def test_other_errors_of_0_3s_paths_are_in_its_own_shape(version: str) -> None:
+    async with edge() as it, client(it) as http:
+        response = await http.get("/v1/tasks/x", headers={"A2A-Version": version})
+    assert (response.status_code, response.json()["type"]) == (404, "TaskNotFoundError")
 
 
 @pytest.mark.parametrize(
@@ -433,7 +458,7 @@ async def test_what_does_not_look_like_ours_is_left_to_the_routes_after() -> Non
     async with edge() as it, client(it) as http:
         response = await http.get("/weather")
         rpc = await http.get("")
-    assert response.json() == {"error": "There is no agent 'weather' here; /agents lists those that there are."}
+    assert "no agent 'weather' here" in response.json()["error"]["message"]
     assert rpc.headers["allow"] == "POST"
 
 
