@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from llamon_agent.domain.caller import Caller, Private
-from llamon_agent.domain.errors import BadRequest, Unauthenticated
+from llamon_agent.domain.errors import BadRequest, PermissionDenied, Unauthenticated
+from llamon_agent.inbound.a2a.bindings.refusals import RefusalLog
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.cards.card import public_base
 from llamon_agent.inbound.a2a.endpoint import RequestHead
@@ -129,18 +130,29 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     caller_headers: tuple[bytes, ...] = ()
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
+    refusals: RefusalLog = msgspec.field(default_factory=RefusalLog)
 
-    async def read_head(self, scope: Scope, headers: Headers) -> RequestHead:
-        """The caller, and what the headers and the query say. Raises: Unauthenticated, PermissionDenied."""
+    async def read_head(self, scope: Scope, headers: Headers, *, agent: str) -> RequestHead:
+        """The caller, and what the headers and the query say; a refusal is logged, as of a call of this agent.
+
+        Raises: Unauthenticated, PermissionDenied.
+        """
         key = headers.get(b"idempotency-key")
         return RequestHead(
-            caller=self._with_headers(await self.auth.authenticate(scope, headers), headers),
+            caller=self._with_headers(await self._authenticated(scope, headers, agent), headers),
             version=version_of(scope, headers),
             last_event_id=headers.get(b"last-event-id", b"").decode("latin-1") or None,
             idempotency_key=None if key is None else key.decode("latin-1"),
             extensions=_extensions(headers),
             base_url=lambda: self._base_url(scope, headers),
         )
+
+    async def _authenticated(self, scope: Scope, headers: Headers, agent: str) -> Caller:
+        try:
+            return await self.auth.authenticate(scope, headers)
+        except (Unauthenticated, PermissionDenied) as exc:
+            self.refusals.write(exc, scope, headers, agent=agent, trusted=self.trusted)
+            raise
 
     def _with_headers(self, caller: Caller, headers: Headers) -> Caller:
         """The caller, with the headers that agents get."""

@@ -8,7 +8,7 @@ SCOPE = {"type": "http", "scheme": "https", "query_string": b""}
 
 
 async def extensions(headers: Headers) -> frozenset[str]:
-    return (await Admission(auth=Auth({})).read_head(SCOPE, headers)).extensions
+    return (await Admission(auth=Auth({})).read_head(SCOPE, headers, agent="a")).extensions
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_what_was_activated_is_named_in_the_callers_spelling(
 
 
 async def test_the_address_is_the_one_that_the_caller_used() -> None:
-    caller = await Admission(auth=Auth({})).read_head(SCOPE, {b"host": b"agents.example:8443"})
+    caller = await Admission(auth=Auth({})).read_head(SCOPE, {b"host": b"agents.example:8443"}, agent="a")
     assert caller.base_url() == "https://agents.example:8443"
 
 
 async def test_a_configured_address_wins() -> None:
     admission = Admission(auth=Auth({}), public_url="https://public.example/")
-    assert (await admission.read_head(SCOPE, {b"host": b"inner"})).base_url() == "https://public.example"
+    assert (await admission.read_head(SCOPE, {b"host": b"inner"}, agent="a")).base_url() == "https://public.example"

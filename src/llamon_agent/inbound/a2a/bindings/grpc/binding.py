@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 import grpc
 import msgspec
@@ -96,7 +97,7 @@ class GrpcBinding:
         """End a call of another service with an error if its caller may not call ours."""
         target = self._target()
         try:
-            await _head(name, target, read_metadata(context))
+            await _head(name, target, read_metadata(context), context.peer())
         except (Unauthenticated, PermissionDenied) as exc:
             await context.abort_with_status(status_of(fault_reply(exc, V10), target.errors))
 
@@ -115,7 +116,7 @@ class GrpcBinding:
 
     async def _answer(self, rpc: Rpc, request: bytes, context: Context) -> bytes:
         target, headers = self._target(), read_metadata(context)
-        reply = await self._carried_out(rpc, request, target, headers)
+        reply = await self._carried_out(rpc, request, target, headers, context.peer())
         if isinstance(reply, Result):
             await _send_extensions(context, headers, reply.extensions)
             return await _message(rpc, reply.body, target, context)
@@ -124,7 +125,7 @@ class GrpcBinding:
 
     async def _stream(self, rpc: Rpc, request: bytes, context: Context) -> None:
         target, headers = self._target(), read_metadata(context)
-        reply = await self._carried_out(rpc, request, target, headers)
+        reply = await self._carried_out(rpc, request, target, headers, context.peer())
         if isinstance(reply, FaultReply):
             await context.abort_with_status(status_of(reply, target.errors))
         assert isinstance(reply, Stream | OneEventStream)
@@ -137,10 +138,12 @@ class GrpcBinding:
         finally:
             reply.close()
 
-    async def _carried_out(self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers) -> CallReply:
+    async def _carried_out(
+        self, rpc: Rpc, request: bytes, target: GrpcTarget, headers: Headers, peer: str
+    ) -> CallReply:
         """What came of a call. Its caller may hang up meanwhile; then the stream that it asked for is closed."""
         try:
-            head = await _head(rpc.name, target, headers)
+            head = await _head(rpc.name, target, headers, peer)
         except (Unauthenticated, PermissionDenied) as exc:
             return fault_reply(exc, rpc.dialect)
         call = asyncio.create_task(_perform(rpc, request, target.endpoint, head))
@@ -184,11 +187,24 @@ def read_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
     return headers
 
 
-async def _head(name: str, target: GrpcTarget, headers: Headers) -> RequestHead:
+def read_peer(peer: str) -> tuple[str, int] | None:
+    """The address of a caller, as ASGI has it; None for one that is no IP address. Source: gRPC's naming, `ipv4:A:PORT`."""
+    family, _, address = unquote(peer).partition(":")
+    host, _, port = address.rpartition(":")
+    return (host.strip("[]"), int(port)) if family in ("ipv4", "ipv6") and port.isdecimal() else None
+
+
+async def _head(name: str, target: GrpcTarget, headers: Headers, peer: str) -> RequestHead:
     """The caller, by metadata as over HTTP by headers. Raises: Unauthenticated, PermissionDenied."""
     _check_origin(target, headers)
-    scope = {"type": "http", "method": "POST", "path": f"/{name}", "headers": list(headers.items())}
-    head = await target.admission.read_head(scope, headers)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"/{name}",
+        "headers": list(headers.items()),
+        "client": read_peer(peer),
+    }
+    head = await target.admission.read_head(scope, headers, agent=target.endpoint.agent)
     return msgspec.structs.replace(head, base_url=lambda: target.base_url)
 
 

@@ -152,7 +152,7 @@ class RpcApp:
             return
         headers = read_headers(scope)
         try:
-            head = await self._admission.read_head(scope, headers)
+            head = await self._admission.read_head(scope, headers, agent=self._endpoint.agent)
         except Unauthenticated as exc:
             body = b'{"error":"%b"}' % exc.public.encode()
             await respond(send, 401, body, _JSON, (b"www-authenticate", b"Bearer"))

@@ -139,7 +139,7 @@ class RestApp:
     ) -> tuple[RequestHead, bytes | None] | None:
         """The caller and the body, None for a method without one; nothing where the request has been refused."""
         try:
-            head = await self._admission.read_head(scope, headers)
+            head = await self._admission.read_head(scope, headers, agent=self._endpoint.agent)
             if scope["method"] != "POST":
                 return head, None
             if not is_json(headers.get(b"content-type", b"")):

@@ -29,7 +29,7 @@ from llamon_agent.domain.errors import BackendError, TaskNotFound
 from llamon_agent.domain.events import Complete, Delta
 from llamon_agent.domain.message import Data, Raw
 from llamon_agent.inbound.a2a.bindings.grpc import binding
-from llamon_agent.inbound.a2a.bindings.grpc.binding import read_metadata
+from llamon_agent.inbound.a2a.bindings.grpc.binding import read_metadata, read_peer
 from llamon_agent.inbound.a2a.bindings.grpc.services import SERVICES
 from llamon_agent.inbound.a2a.bindings.jsonrpc.binding import answer_call
 from llamon_agent.inbound.a2a.bindings.streaming import OneEventStream, SentEvent
@@ -180,6 +180,30 @@ async def test_a_caller_without_a_token_is_refused_before_the_message_is_read(me
     for error in (answer, stream):
         assert error.code() is grpc.StatusCode.UNAUTHENTICATED
         assert details_of(error)[0].reason == "UNAUTHENTICATED"
+
+
+async def test_a_refusal_is_logged_with_the_rpc_and_the_callers_address(caplog: pytest.LogCaptureFixture) -> None:
+    async with calling(tokens={"ann": "s3cret"}) as it:
+        await refusal(raw_answer(it.channel, b"", metadata=(("authorization", "Bearer no"),)))
+    [line] = [record.getMessage() for record in caplog.records if "authentication failed" in record.getMessage()]
+    assert line.endswith("(POST '/SendMessage' from 127.0.0.1)")
+    assert "with credentials" in line
+
+
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        ("ipv4:192.0.2.7:4711", ("192.0.2.7", 4711)),
+        ("ipv6:[2001:db8::1]:4711", ("2001:db8::1", 4711)),
+        ("ipv6:%5B2001:db8::1%5D:4711", ("2001:db8::1", 4711)),
+        ("unix:/run/edge.sock", None),
+        ("unix:", None),
+        ("ipv4:192.0.2.7", None),
+        ("", None),
+    ],
+)
+def test_grpcs_name_of_a_peer_is_read_as_an_address(peer: str, client: tuple[str, int] | None) -> None:
+    assert read_peer(peer) == client
 
 
 async def test_a_task_belongs_to_its_callers_token() -> None:

@@ -138,10 +138,12 @@ async def test_a_caller_without_a_token_is_refused_before_the_body_is_read(
     assert (done.headers.get(b"www-authenticate") == b"Bearer") is (status == 401)
 
 
-async def test_a_refusal_says_what_is_wanted_in_json() -> None:
+async def test_a_refusal_says_what_is_wanted_in_json_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with edge() as it, client(app_of(it, tokens=TOKENS)) as http:
         response = await http.post("/a2a", content=call("tasks/get", {"id": "x"}))
     assert response.json() == {"error": "A valid bearer token is required."}
+    assert "authentication failed, no Authorization header" in caplog.text
+    assert "(POST '/a2a' from 127.0.0.1)" in caplog.text
 
 
 async def test_cards_need_no_token() -> None:

@@ -486,10 +486,11 @@ async def test_a_caller_without_a_token_is_refused_before_the_body_is_read() -> 
     assert json.loads(there.body)["error"]["status"] == "UNAUTHENTICATED"
 
 
-async def test_a_token_is_asked_of_every_operation() -> None:
+async def test_a_token_is_asked_of_every_operation_and_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with edge() as it, client(it, tokens=TOKENS) as http:
         for path in ("/tasks", "/tasks/x", "/extendedAgentCard", "/v1/tasks/x", "/v1/card"):
             assert (await http.get(path)).status_code == 401
+            assert f"(GET '/a2a{path}' from 127.0.0.1)" in caplog.text
             allowed = await http.get(path, headers={"authorization": "Bearer s3cret"})
             assert allowed.status_code != 401
 
