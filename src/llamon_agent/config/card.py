@@ -3,25 +3,26 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
+from llamon_agent.config.problems import Wrong
 from llamon_agent.config.sections import Section
-from llamon_agent.config.values import ExtensionUri, JsonObject, KeyId
+from llamon_agent.config.values import CardText, ExtensionUri, JsonObject, KeyId
 from llamon_agent.domain.profile import HISTORY_SEEDING, ExtendedFields, Extension, SigningAlgorithm, Skill
 
 
 class SkillConfig(Section):
     """One thing that an agent can do, as shown in its card."""
 
-    id: str
+    id: CardText
     """A short id, unique within the agent."""
-    name: str
+    name: CardText
     """What people call the skill."""
-    description: str
+    description: CardText
     """What the skill does, for people and for the models that choose an agent."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[CardText, ...] = ()
     """Words to find the skill by."""
-    examples: tuple[str, ...] = ()
+    examples: tuple[CardText, ...] = ()
     """Prompts that use the skill."""
 
     @property
@@ -29,12 +30,22 @@ class SkillConfig(Section):
         return Skill(**self.model_dump())
 
 
+def _unique(skills: tuple[SkillConfig, ...]) -> tuple[SkillConfig, ...]:
+    ids = [skill.id for skill in skills]
+    if twice := sorted({each for each in ids if ids.count(each) > 1}):
+        raise Wrong(f"has several skills with the id {', '.join(twice)}; each needs its own")
+    return skills
+
+
+Skills = Annotated[tuple[SkillConfig, ...], AfterValidator(_unique)]
+
+
 class ProviderConfig(Section):
     """The provider of the agent."""
 
-    organization: str
+    organization: CardText
     """The organization's name."""
-    url: str
+    url: CardText
     """The organization's page."""
 
 
@@ -54,11 +65,11 @@ class ExtensionConfig(Section):
 class ExtendedConfig(Section):
     """What the card for authenticated callers adds to the public one."""
 
-    description: str | None = None
+    description: CardText | None = None
     """What the agent does, for those callers. Without it, what the other card says."""
-    skills: tuple[SkillConfig, ...] = ()
+    skills: Skills = ()
     """More skills; one with the id of another takes its place."""
-    documentation_url: str | None = None
+    documentation_url: CardText | None = None
     """A page about the agent, for those callers."""
 
     @property

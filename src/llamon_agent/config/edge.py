@@ -24,7 +24,7 @@ from llamon_agent.config.card import (
     ExtensionConfig,
     ProviderConfig,
     SigningConfig,
-    SkillConfig,
+    Skills,
     declared,
 )
 from llamon_agent.config.data import DataConfig
@@ -33,6 +33,7 @@ from llamon_agent.config.sections import GrpcConfig, HistoryConfig, Section, Web
 from llamon_agent.config.values import (
     AgentName,
     CallerHeader,
+    CardText,
     HostName,
     HostPort,
     Mode,
@@ -163,21 +164,21 @@ class A2aConfig(Section):
 class AgentConfig(Section):
     """One agent: its card, and what differs from the `a2a` section."""
 
-    name: str | None = None
+    name: CardText | None = None
     """The name on the card. Without it, the graph's, or else the agent's key."""
-    description: str | None = None
+    description: CardText | None = None
     """What the agent does, for people and for the models that choose an agent. Without it, what the graph's module
     says of itself."""
-    version: str = "1.0.0"
+    version: CardText = "1.0.0"
     """The agent's own version."""
-    skills: tuple[SkillConfig, ...] = ()
+    skills: Skills = ()
     """What the agent can do. Without it, a graph's tools; an empty list shows one skill made of name and description.
     """
     provider: ProviderConfig | None = None
     """The provider of the agent."""
-    documentation_url: str | None = None
+    documentation_url: CardText | None = None
     """A page about the agent."""
-    icon_url: str | None = None
+    icon_url: CardText | None = None
     """A picture of the agent."""
     input_modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = INPUT_MODES
     """The media types that the agent takes: text, data (application/json), and files such as image/*."""

@@ -136,6 +136,12 @@ def _extension_uri(value: str) -> str:
     return value
 
 
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise Wrong("must not be empty: agent cards have to say it, or leave the setting out")
+    return value
+
+
 def _duration(value: str) -> str:
     if read_duration_s(value) is None:
         raise Wrong(f"must be a number above 0 followed by a unit, such as {DURATION_EXAMPLES}")
@@ -216,6 +222,8 @@ Tokens = Annotated[
     BeforeValidator(_one_or_many_tokens, json_schema_input_type=SecretStr | dict[str, SecretStr]),
     AfterValidator(_usable_tokens),
 ]
+CardText = Annotated[str, AfterValidator(_not_blank), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+"""What a card says. Source: a2a.proto (an empty field is an absent one, and most of these are REQUIRED)."""
 Mode = Annotated[str, AfterValidator(_mode)]
 SessionTemplate = Annotated[str, AfterValidator(_session_template)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]

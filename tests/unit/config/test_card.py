@@ -40,6 +40,47 @@ def test_an_extended_card_is_what_it_adds(tmp_path: Path) -> None:
     assert profile(tmp_path, "{extended: {}}", a2a="bearer_token: t").extended_fields == ExtendedFields()
 
 
+SKILL = "{id: a, name: A, description: Adds.}"
+
+
+@pytest.mark.parametrize("empty", ["''", "' '"])
+@pytest.mark.parametrize(
+    ("key", "agent"),
+    [
+        ("version", "{version: EMPTY}"),
+        ("name", "{name: EMPTY}"),
+        ("description", "{description: EMPTY}"),
+        ("documentation_url", "{documentation_url: EMPTY}"),
+        ("icon_url", "{icon_url: EMPTY}"),
+        ("skills[0].id", "{skills: [{id: EMPTY, name: A, description: D}]}"),
+        ("skills[0].name", "{skills: [{id: a, name: EMPTY, description: D}]}"),
+        ("skills[0].description", "{skills: [{id: a, name: A, description: EMPTY}]}"),
+        ("skills[0].tags[1]", "{skills: [{id: a, name: A, description: D, tags: [x, EMPTY]}]}"),
+        ("skills[0].examples[0]", "{skills: [{id: a, name: A, description: D, examples: [EMPTY]}]}"),
+        ("provider.organization", "{provider: {organization: EMPTY, url: 'https://a.example'}}"),
+        ("provider.url", "{provider: {organization: A, url: EMPTY}}"),
+        ("extended.description", "{extended: {description: EMPTY}}"),
+        ("extended.documentation_url", "{extended: {documentation_url: EMPTY}}"),
+        ("extended.skills[0].name", "{extended: {skills: [{id: a, name: EMPTY, description: D}]}}"),
+    ],
+)
+def test_what_a_card_says_is_not_empty(tmp_path: Path, key: str, agent: str, empty: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        profile(tmp_path, agent.replace("EMPTY", empty), a2a="bearer_token: t")
+    assert f"agents.demo.{key} must not be empty" in refused.value.public
+
+
+@pytest.mark.parametrize("agent", [f"{{skills: [{SKILL}, {SKILL}]}}", f"{{extended: {{skills: [{SKILL}, {SKILL}]}}}}"])
+def test_the_id_of_a_skill_is_its_own(tmp_path: Path, agent: str) -> None:
+    with pytest.raises(ConfigError, match="several skills with the id a"):
+        profile(tmp_path, agent, a2a="bearer_token: t")
+
+
+def test_a_skill_of_the_extended_card_may_replace_one_of_the_other(tmp_path: Path) -> None:
+    agent = f"{{skills: [{SKILL}], extended: {{skills: [{SKILL}]}}}}"
+    assert profile(tmp_path, agent, a2a="bearer_token: t").extended_fields is not None
+
+
 def test_extended_cards_are_refused_where_anybody_may_call(tmp_path: Path) -> None:
     file = tmp_path / "edge.yaml"
     file.write_text("a2a: {adapter: echo}\nagents:\n  a: {extended: {}}\n  b: {}\n  c: {extended: {description: D}}\n")

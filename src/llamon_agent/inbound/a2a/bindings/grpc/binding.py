@@ -188,7 +188,7 @@ def read_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
 
 
 def read_peer(peer: str) -> tuple[str, int] | None:
-    """The address of a caller, as ASGI has it; None for one that is no IP address. Source: gRPC's naming, `ipv4:A:PORT`."""
+    """A caller's address, as ASGI has it; None for one that is no IP address. Source: gRPC naming (`ipv4:A:PORT`)."""
     family, _, address = unquote(peer).partition(":")
     host, _, port = address.rpartition(":")
     return (host.strip("[]"), int(port)) if family in ("ipv4", "ipv6") and port.isdecimal() else None
