@@ -66,7 +66,8 @@ def _result_of(run: Run, folder: Path) -> Result:
     """Serve what the run asks for, and let the kit loose on it."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    with redirect_stdout(None), serving(run.config, folder / "data", environment=run.edge_environment) as url:
+    edge = serving(run.config, folder / "data", environment=run.edge_environment, guarded=run.guarded)
+    with redirect_stdout(None), edge as url:
         output = run.kit.test(run, url, report)
     if not report.exists():
         raise RuntimeError(f"{run.title}: the kit wrote no report\n{output}")

@@ -60,6 +60,7 @@ async def _held() -> AsyncIterator[Event]:
 
 SCENARIOS: Mapping[str, Script] = {
     "tck-complete-task": _saying("Hello from TCK"),
+    "tck-delayed-complete": _followed,
     "tck-artifact-text": _saying("Generated text content"),
     "tck-artifact-file-url": _making(
         url="https://example.com/output.txt", media_type="text/plain", filename="output.txt"
@@ -68,6 +69,7 @@ SCENARIOS: Mapping[str, Script] = {
     "tck-artifact-data": _making(data={"key": "value", "count": 42}),
     "tck-message-response": _saying({"reply": "Direct message response"}),
     "tck-input-required": _saying({"interrupt": "What else do you need?"}),
+    "tck-auth-required": _saying({"auth": "Sign in at the travel desk."}),
     "tck-reject-task": _saying({"reject": "rejected"}),
     "tck-stream-001": _saying("Stream hello from TCK"),
     "tck-stream-002": _saying("Stream message only"),
@@ -78,7 +80,6 @@ SCENARIOS: Mapping[str, Script] = {
     "tck-stream-artifact-chunked": _saying("chunk-1 ", "chunk-2"),
     "test-resubscribe-message-id": _followed,
     "llamon-hold": _held,
-    "llamon-auth": _saying({"auth": "Sign in at the travel desk."}),
     "llamon-fail": _failed,
 }
 """messageId prefix -> what is done; those of llamon are for the tests next to this file. A longer prefix wins over a

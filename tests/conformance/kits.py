@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from tests.conformance.edges import TOKEN
 from tests.conformance.environments import ROOT, python_of
 
 
@@ -18,7 +19,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One pass of a kit over one server.
 
     Shape: config names the server's configuration, beside which `edge_environment` sets what differs; path is added to
-           the server's address; options are the kit's own.
+           the server's address; options are the kit's own; guarded as in `edges.serving`, and signed_in if the kit has
+           the token for it.
     """
 
     kit: "Kit"
@@ -28,6 +30,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     options: tuple[str, ...] = ()
     edge_environment: Mapping[str, str] = {}
+    guarded: bool = False
+    signed_in: bool = False
 
     @property
     def title(self) -> str:
@@ -53,20 +57,22 @@ def testbed() -> list[Run]:
     return [
         Run(
             kit=kit,
-            config="testbed",
+            config=config,
             transport=_TITLES["jsonrpc"],
-            suite=f"contracts of {version}",
-            options=("--protocol-version", version, *strict),
+            suite=f"contracts of {version}, {server}",
+            options=("--protocol-version", version, "--strict"),  # without it, some failures count as passed
+            guarded=config == "testbed",
+            signed_in=config == "testbed",
         )
-        for version, strict in (("1.0", ("--strict",)), ("0.3", ()))  # strictly, 0.3 must answer with an error of 1.0
+        for version in ("1.0", "0.3")
+        for server, config in (("all capabilities", "testbed"), ("no capabilities", "testbed-bare"))
     ]
 
 
 def _run_testbed(run: Run, url: str, report: Path) -> str:
     program = python_of("kit-testbed", least=(3, 12)).with_name("a2a-testbed")
-    return _said(
-        [program, "conformance", url, *run.options, "--baseline", "none", "--report", report], cwd=report.parent
-    )
+    command: list[str | Path] = [program, "conformance", url, *run.options, "--baseline", "none", "--report", report]
+    return _said(command, cwd=report.parent, signed_in=run.signed_in)
 
 
 def official(checkout: Path, folder: Path) -> list[Run]:
@@ -89,6 +95,8 @@ def _tck_10(checkout: Path, folder: Path) -> list[Run]:
             suite=f"{server}, errors of {errors}",
             options=("tests/compatibility", *(("-k", "ExtensionRequired") if "extension" in config else ())),
             edge_environment={"LLAMON_A2A__ERRORS": errors},
+            guarded=config == "tck-1.0",
+            signed_in=config == "tck-1.0",
         )
         for server, config in servers.items()
         for errors in ("1.0.0", "1.0.1")
@@ -105,9 +113,11 @@ def _tck_03(checkout: Path, folder: Path) -> list[Run]:
             suite=suite,
             path="/a2a",
             options=(*_suite_03(suite, transport), "--test-scope=all", "--transports", transport),
+            guarded=True,
+            signed_in=suite != "authentication",
         )
         for transport in _TITLES
-        for suite in ("mandatory", "capabilities", "quality", "features")
+        for suite in ("mandatory", "capabilities", "quality", "features", "authentication")
     ]
     equivalence = ("tests/optional/multi_transport", "-m", "transport_equivalence", "--test-scope=all")
     return [
@@ -119,17 +129,32 @@ def _tck_03(checkout: Path, folder: Path) -> list[Run]:
             suite="equivalence",
             path="/a2a",
             options=(*equivalence, "--transports", ",".join(_TITLES)),
+            guarded=True,
+            signed_in=True,
         ),
     ]
 
 
+_EXTENDED_CARD = "tests/mandatory/protocol/test_a2a_v030_new_methods.py::TestAuthenticatedExtendedCard"
+_WITHOUT_TOKEN = f"{_EXTENDED_CARD}::test_authenticated_extended_card_without_auth"
+_AUTHENTICATION = (
+    "tests/mandatory/authentication",
+    "tests/mandatory/security",
+    "tests/mandatory/protocol/test_extended_agent_card.py",
+    _EXTENDED_CARD,
+)
+"""What asks what happens without a token, or with a wrong one; its runner leaves most of it out."""
+
+
 def _suite_03(suite: str, transport: str) -> tuple[str, ...]:
-    """What the kit's runner selects. Source: its run_tck.py."""
+    """What the kit's runner selects, and its tests of authentication. Source: its run_tck.py."""
+    if suite == "authentication":
+        return _AUTHENTICATION
     if suite != "mandatory":
         return (f"tests/optional/{suite}",)
     if transport != "jsonrpc":
-        return ("tests/mandatory/protocol", "-m", "mandatory_protocol")
-    return ("tests/mandatory", "-m", "mandatory_jsonrpc or mandatory_protocol")
+        return ("tests/mandatory/protocol", "-m", "mandatory_protocol", "--deselect", _WITHOUT_TOKEN)
+    return ("tests/mandatory", "-m", "mandatory_jsonrpc or mandatory_protocol", "--deselect", _WITHOUT_TOKEN)
 
 
 def _tck_02(checkout: Path, folder: Path) -> list[Run]:
@@ -177,12 +202,18 @@ def _git(checkout: Path, *arguments: str) -> bytes:
 def _run_tck(laid: Path, address_option: str, run: Run, url: str, report: Path) -> str:
     python = python_of("kit-tck", least=(3, 11))
     ours = (f"{address_option}={url}{run.path}", f"--junitxml={report}", "--tb=short", "-qrs", "-p", "no:cacheprovider")
-    return _said([python, "-m", "pytest", *run.options, *ours], cwd=laid)
+    return _said([python, "-m", "pytest", *run.options, *ours], cwd=laid, signed_in=run.signed_in)
 
 
-def _said(command: list[str | Path], *, cwd: Path) -> str:
+_HOOKS = Path(__file__).parent / "hooks"
+_SIGNED_IN = {"A2A_AUTH_TYPE": "bearer", "A2A_AUTH_TOKEN": TOKEN, "PYTHONPATH": str(_HOOKS)}
+"""A kit's environment where it has a token; see hooks/sitecustomize.py."""
+
+
+def _said(command: list[str | Path], *, cwd: Path, signed_in: bool) -> str:
     """What a command printed. Its exit code does not matter: the report says more."""
-    environment = {**os.environ, "NO_COLOR": "1", "GITHUB_STEP_SUMMARY": "", "PYTHONPATH": ""}
+    plain = {"NO_COLOR": "1", "GITHUB_STEP_SUMMARY": "", "PYTHONPATH": ""}
+    environment = {**os.environ, **plain, **(_SIGNED_IN if signed_in else {})}
     ended = subprocess.run(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )

@@ -25,10 +25,22 @@ make conformance                              # a2a-testbed, which CI runs too
 make conformance TCK_DIR=/path/to/a2a-tck     # and the official kit, a git checkout with tags and branches
 ```
 
-The suite of 0.3 parses gRPC's address as a URL, while 0.3's clients dial `host:port`. So it is run with
-`a2a.grpc.card_url: url`; see [configuration](configuration.md#grpc). The official kit at these versions cannot be given
-a token, so its tests of the extended card, which is for callers with one, are skipped (six in 1.0-dev). Our own tests
-ask for that card over every binding.
+Where a suite is of all capabilities, the edge declares what it has: bearer tokens, an extended card, streams, webhooks,
+signed cards, and gRPC in the card. The suites of no capabilities look at how each of these is refused. `authentication`
+runs without the token. The column of skipped tests holds also what a kit marks itself as expected to fail.
+
+- **A token.** No kit here takes one. A hook of ours ([sitecustomize.py](../tests/conformance/hooks/sitecustomize.py))
+  adds it to what a kit's HTTP and gRPC clients send, by the variables `A2A_AUTH_TYPE` and `A2A_AUTH_TOKEN`, which newer
+  versions of the official kit read themselves.
+- **gRPC's address.** The suite of 0.3 parses it as a URL, while 0.3's clients dial `host:port`. So it is run with
+  `a2a.grpc.card_url: url`; see [configuration](configuration.md#grpc).
+- **a2a-testbed** is run with `--strict`. Without, it counts an operation that is refused with another code than the one
+  it wants as passed.
+- **The newest official kit.** The newest commit that could be had as a whole is the one below, of May 2026. Of later
+  ones single files could be read. What they ask besides is in our own tests over the wire: the agent behaviours
+  `tck-auth-required` and `tck-delayed-complete` (the state after a blocking send, and after one that returns at once),
+  `application/a2a+json` by default, FAILED_PRECONDITION, the same events on each stream of a task, the extended card
+  with and without a token, and the protected header and the canonical form of signatures.
 
 | kit | version | suite | transport | passed | failed | skipped | date |
 |---|---|---|---|---|---|---|---|

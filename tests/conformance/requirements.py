@@ -90,6 +90,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "1.0/9.5-error-data": "A JSON-RPC error's data is a list of objects with an @type, ErrorInfo among them.",
     "1.0/10.2-metadata": "gRPC takes version and extensions from metadata.",
     "1.0/10.6-error-info": "A gRPC error carries a google.rpc.Status with an ErrorInfo.",
+    "1.0/11.1-media-type": "HTTP+JSON is application/a2a+json for a caller that names no other type.",
     "1.0/11.2-headers": "HTTP+JSON takes version and extensions from HTTP headers.",
     "1.0/11.5-query": "What has no body takes its parameters from path and query, in camelCase.",
     "1.0/11.6-error-info": "An HTTP+JSON error is google.rpc.Status in JSON, with an ErrorInfo.",

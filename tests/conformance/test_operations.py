@@ -234,9 +234,10 @@ async def test_a_task_has_one_context(host: Host) -> None:
 
 @pytest.mark.requirement("1.0/7.6.1-auth-required")
 async def test_a_task_that_needs_a_sign_in_says_so_and_goes_on_with_a_message(host: Host) -> None:
-    task = await host.begin("llamon-auth")
+    task = await host.begin("tck-auth-required")
     said = task["status"]["message"]["parts"][0]["text"]
     assert (state_of(task), said) == ("AUTH_REQUIRED", "Sign in at the travel desk.")
+    assert await host.value("GetTask", id=task["id"]) == task
     after = (await host.value("SendMessage", **message("tck-complete-task", taskId=task["id"])))["task"]
     assert state_of(after) == "COMPLETED"
 

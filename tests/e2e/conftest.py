@@ -38,8 +38,9 @@ def running_edge(
     cwd: Path = ROOT,
     env: dict[str, str] | None = None,
     python: Path = Path(sys.executable),
+    port: int = 0,
 ) -> Iterator[Edge]:
-    """`llamon serve` on a free port, until the context ends; what it logs is shown when a test fails."""
+    """`llamon serve` on a port (0: a free one) until the context ends; what it logs is shown when a test fails."""
     log = data.parent / f"{data.name}.log"
     command = [
         str(python),
@@ -48,7 +49,7 @@ def running_edge(
         "serve",
         *arguments,
         "--listen",
-        "127.0.0.1:0",
+        f"127.0.0.1:{port}",
         "--data",
         str(data),
     ]

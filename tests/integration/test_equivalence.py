@@ -63,7 +63,7 @@ async def test_a_message_arrives_the_same_byte_for_byte() -> None:
         "tck-artifact-data",
         "tck-input-required",
         "tck-reject-task",
-        "llamon-auth",
+        "tck-auth-required",
         "llamon-fail",
     ],
 )

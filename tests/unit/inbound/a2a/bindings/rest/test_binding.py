@@ -302,6 +302,7 @@ PLAIN, OWN = "application/json", "application/a2a+json"
         ("application/a2a+json", "1.0.0", OWN, OWN),
     ],
 )
+@pytest.mark.requirement("1.0/11.1-media-type")
 async def test_the_media_type_is_1_0s_own_unless_the_caller_names_plain_json(
     accept: str | None, table: ErrorTable, result: str, error: str
 ) -> None:
