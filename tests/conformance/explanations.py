@@ -77,9 +77,15 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     ),
     Explanation(
         runs="a2a-testbed *, contracts of 0.3, no capabilities, *",
-        test="transport::transport.extended_card_capability_honored",
+        test="transport::transport.extended_card_capability_consistency",
         why="The kit wants 1.0's -32004 where an agent has no extended card. 0.3 §8.2 has an error of its own for "
         "that, -32007.",
+    ),
+    Explanation(
+        runs="a2a-testbed *, contracts of 0.3, no capabilities, *",
+        test="transport::transport.streaming_capability_consistency",
+        why="The kit wants a refused stream answered with plain JSON, by 1.0 §9.5. In 0.3 (§7) the answer to such a "
+        "method is a stream, its official clients read nothing else there, and the error is its one event.",
     ),
 )
 
