@@ -126,11 +126,13 @@ async def test_json_rpc_at_a_path_of_http_json_is_told_where_it_goes(where: str)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-async def test_a_path_where_nothing_is_says_where_calls_go(method: str) -> None:
+async def test_a_path_where_nothing_is_says_where_calls_go_in_the_versions_shape(method: str) -> None:
     async with site() as http:
-        response = await http.request(method, "/v1/message:send", content=b"{}")
-        assert response.status_code == 404
-        assert "A2A calls go to /a2a;" in response.json()["error"]
+        old = await http.request(method, "/v1/message:send", content=b"{}")
+        new = await http.request(method, "/message:send", content=b"{}")
+        assert (old.status_code, new.status_code) == (404, 404)
+        assert "A2A calls go to /a2a;" in old.json()["message"]
+        assert "A2A calls go to /a2a;" in new.json()["error"]["message"]
 
 
 async def test_an_answer_is_in_the_status_too_where_that_is_wanted() -> None:

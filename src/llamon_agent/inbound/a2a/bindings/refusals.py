@@ -13,6 +13,7 @@ from collections.abc import Callable
 from starlette.types import Scope
 
 from llamon_agent.domain.errors import MAX_ECHO_CHARS, CallerError
+from llamon_agent.inbound.a2a.cards.card import forwarded
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +32,9 @@ class RefusalLog:
         self._ends_s = float("-inf")
         self._count = 0
 
-    def write(self, error: CallerError, scope: Scope, headers: _Headers, *, agent: str, trusted: bool) -> None:
-        """Log a refusal. Shape: trusted as in `site.CardSite`; without it, what a caller says of its address is not
-        written.
+    def write(self, error: CallerError, scope: Scope, headers: _Headers, *, agent: str, trusted: int) -> None:
+        """Log a refusal. Shape: trusted as in `site.CardSite`; of the addresses in X-Forwarded-For, the one that the
+        outermost proxy of ours added is written.
         """
         now_s = self._clock()
         if now_s >= self._ends_s:
@@ -56,9 +57,10 @@ class RefusalLog:
         self._ends_s, self._count = now_s + WINDOW_S, 0
 
 
-def _place(scope: Scope, headers: _Headers, *, trusted: bool) -> str:
+def _place(scope: Scope, headers: _Headers, *, trusted: int) -> str:
     """What was called and from where. Shape: what a caller wrote is quoted and cut."""
     host = (scope.get("client") or ("an unknown address",))[0]
     what = f"{scope.get('method', 'POST')} {scope['path'][:MAX_ECHO_CHARS]!r} from {host}"
-    forwarded = headers.get(b"x-forwarded-for", b"").decode("latin-1") if trusted else ""
-    return f"{what}, forwarded for {forwarded[-MAX_ECHO_CHARS:]!r}" if forwarded else what
+    sent = headers.get(b"x-forwarded-for")
+    address = forwarded(sent.decode("latin-1"), trusted) if trusted and sent else None
+    return f"{what}, forwarded for {address[:MAX_ECHO_CHARS]!r}" if address else what

@@ -93,7 +93,7 @@ def unknown_path_route(path: str, *, agents: Collection[str]) -> BaseRoute:
         segments = request.path_params["rest"].split("/")
         name = segments[0][:MAX_ECHO_CHARS]
         return _unknown(
-            f"There is nothing at {request.url.path[:MAX_ECHO_CHARS]!r}."
+            f"There is nothing at {request.scope['path'][:MAX_ECHO_CHARS]!r}."
             if segments[0] in agents
             else f"There is no agent {name!r} here; {LIST_PATH} lists those that there are.",
             segments[1:],

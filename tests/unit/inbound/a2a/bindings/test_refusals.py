@@ -14,7 +14,7 @@ def refuse(
     headers: dict[bytes, bytes] | None = None,
     *,
     error: CallerError | None = None,
-    trusted: bool = False,
+    trusted: int = 0,
     **scope: object,
 ) -> None:
     log.write(error or Unauthenticated(), {**SCOPE, **scope}, headers or {}, agent="demo", trusted=trusted)
@@ -54,15 +54,23 @@ def test_a_path_cannot_forge_a_line_or_make_it_long(caplog: pytest.LogCaptureFix
 
 
 def test_a_proxys_word_on_the_address_counts_only_if_it_is_trusted(caplog: pytest.LogCaptureFixture) -> None:
-    forwarded = {b"x-forwarded-for": b"203.0.113.9"}
+    forwarded = {b"x-forwarded-for": b"198.51.100.1, 203.0.113.9"}
     refuse(RefusalLog(), forwarded)
-    refuse(RefusalLog(), forwarded, trusted=True)
-    refuse(RefusalLog(), {b"x-forwarded-for": b"\n" * 5000}, trusted=True)
+    refuse(RefusalLog(), forwarded, trusted=1)
+    refuse(RefusalLog(), {b"x-forwarded-for": b"\n" * 5000}, trusted=1)
     untrusted, trusted, hostile = lines(caplog)
     assert "203.0.113.9" not in untrusted
     assert "from 192.0.2.7, forwarded for '203.0.113.9'" in trusted
     assert "\n" not in hostile
     assert len(hostile) < 400
+
+
+@pytest.mark.parametrize(("trusted", "address"), [(1, "10.0.0.2"), (2, "203.0.113.9"), (3, "6.6.6.6"), (9, "6.6.6.6")])
+def test_the_address_is_what_the_outermost_proxy_of_ours_saw(
+    caplog: pytest.LogCaptureFixture, trusted: int, address: str
+) -> None:
+    refuse(RefusalLog(), {b"x-forwarded-for": b"6.6.6.6, 203.0.113.9, 10.0.0.2"}, trusted=trusted)
+    assert f"forwarded for '{address}'" in caplog.text
 
 
 def test_a_caller_without_an_address_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:

@@ -691,7 +691,7 @@ def test_any_request_is_answered_in_json_and_never_with_a_5xx(
             scope = {"type": "http", "method": method, "path": where, "query_string": query, "headers": [JSON]}
             await app_of(it)({**scope, "raw_path": where.encode()}, there._receive, there._send)
         assert there.status < 500
-        if there.headers[b"content-type"] == b"application/json":
+        if there.headers[b"content-type"] in (b"application/json", b"application/a2a+json"):
             json.loads(there.body)
         else:
             assert there.headers[b"content-type"] in (b"text/event-stream", b"text/plain; charset=utf-8")
