@@ -1,7 +1,8 @@
 """Ends pauses that had no answer in time, and forgets old tasks, keys and threads.
 
-The housekeeper works in small batches. Each is one short write, and between two of them it rests for longer than the
-batch took, so that runs do not notice. A batch is always finished, also when the edge stops: otherwise a task would be
+The housekeeper works in small batches. Each is a few short writes, and between two of them it rests for longer than the
+batch took, so that runs do not notice. Some tasks or threads of a batch are done at once, as their writes then share a
+commit. A batch is always finished, also when the edge stops: otherwise a task would be
 gone and its thread would stay for ever.
 
 A thread is deleted while no run is in its context, and a run that arrives meanwhile waits. Between processes there is
@@ -11,10 +12,10 @@ long as tasks are kept; then it may find the thread half deleted.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from llamon_agent.domain.caller import thread_id
 from llamon_agent.domain.errors import AgentError, BackendError
@@ -25,6 +26,9 @@ from llamon_agent.runs.ports.store import ContextKey, Pruned, TaskStore
 from llamon_agent.runs.registry import RunRegistry
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 EXPIRED = "Nobody answered in time, so the task has ended."
 
@@ -69,6 +73,9 @@ class Upkeep:
 BATCH = 100
 """How many tasks or keys one batch forgets."""
 
+_AT_ONCE = 10
+"""How many of a batch are done at once: more would keep the event loop from others for too long."""
+
 _RESTS = 4
 """The rest after a batch, as a multiple of the time that the batch took."""
 
@@ -79,9 +86,20 @@ Forget = Callable[[ContextKey], Awaitable[None]]
 async def prune_batch(store: TaskStore, forget: Forget, *, before_ms: int, limit: int = BATCH) -> Pruned:
     """Forget some of the tasks that ended earlier, and the threads that no task needs. Raises: BackendError."""
     pruned = await store.prune(before_ms=before_ms, limit=limit)
-    for context in pruned.contexts:
-        await forget(context)
+    await _each(forget, pruned.contexts)
     return pruned
+
+
+async def _each(work: Callable[[T], Awaitable[R]], of_batch: Sequence[T]) -> list[R]:
+    """Do the work on each, some at once. Raises: what the first one raised, when those that were begun have ended."""
+    results: list[R] = []
+    for begin in range(0, len(of_batch), _AT_ONCE):
+        now = of_batch[begin : begin + _AT_ONCE]
+        for outcome in await asyncio.gather(*map(work, now), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            results.append(outcome)
+    return results
 
 
 class Housekeeper:
@@ -135,7 +153,7 @@ class Housekeeper:
 
     async def _expire(self, before_ms: int) -> int:
         tasks = await self._store.paused_before(before_ms=before_ms, limit=BATCH)
-        expired = sum([await self._upkeep.expire(task) for task in tasks])
+        expired = sum(await _each(self._upkeep.expire, tasks))
         if expired:
             logger.info("%d tasks without an answer have ended", expired)
         return expired

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from tests.contract.task_store import a_key, a_task
 
 from llamon_agent.domain.errors import BackendError
@@ -142,3 +143,45 @@ async def test_a_store_that_is_away_is_asked_again() -> None:
 async def test_stopping_does_not_wait_for_the_next_round() -> None:
     async with asyncio.timeout(5), housekeeper(MemoryTaskStore(), Keeping(), every_s=3600):
         await asyncio.sleep(0)
+
+
+class Together(Keeping):
+    """An upkeep whose work goes on only when ten are at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all_there = asyncio.Barrier(10)
+        self.error: BackendError | None = None
+        self.ended = 0
+
+    async def expire(self, task: Task) -> bool:
+        await self.all_there.wait()
+        if task.id == "task-0" and self.error:
+            raise self.error
+        self.ended += 1
+        return await super().expire(task)
+
+    async def forget(self, context: ContextKey) -> None:
+        await self.all_there.wait()
+        await super().forget(context)
+
+
+async def test_pauses_and_threads_of_a_batch_go_together_so_that_their_writes_share_a_commit() -> None:
+    store, upkeep = MemoryTaskStore(), Together()
+    for number in range(10):
+        await store.create(a_task(f"task-{number}", context_id=f"c{number}", state=S.INPUT_REQUIRED, at_ms=number))
+        await store.create(a_task(f"ended-{number}", context_id=f"e{number}", state=S.COMPLETED, at_ms=number))
+    async with asyncio.timeout(5):
+        await housekeeper(store, upkeep, paused_s=86_400, tasks_s=86_400).sweep()
+    assert (len(upkeep.expired), len(upkeep.deleted_threads)) == (10, 10)
+
+
+async def test_a_pause_that_cannot_be_ended_ends_the_batch_after_those_that_were_begun() -> None:
+    store, upkeep = MemoryTaskStore(), Together()
+    upkeep.error = BackendError()
+    for number in range(10):
+        await store.create(a_task(f"task-{number}", state=S.INPUT_REQUIRED, at_ms=number))
+    async with asyncio.timeout(5):
+        with pytest.raises(BackendError):
+            await housekeeper(store, upkeep, paused_s=86_400).sweep()
+    assert upkeep.ended == 9
