@@ -79,7 +79,7 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev  ## beside the official SDK's server; ARGS names some: calls, durable, memory, threads, tokens
+bench: $(VENV)/.dev  ## beside the official SDK's server; ARGS names some: agents, calls, durable, lists, memory, pauses, threads, tokens
 	$(BIN)/python -m bench $(ARGS)
 
 # What goes with the lowest langgraph: it does not say that newer ones of these do not work with it.

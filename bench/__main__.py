@@ -1,6 +1,6 @@
 """Prints what each server does in this run, and the ratios; ratios are what may be quoted, figures are this machine's.
 
-Usage: bench [calls] [durable] [memory] [threads] [tokens]; all of them if none is named.
+Usage: bench [agents] [calls] [durable] [lists] [memory] [pauses] [threads] [tokens]; all of them if none is named.
 """
 
 import platform
@@ -8,12 +8,15 @@ import sys
 
 from rich.console import Console
 
-from bench import calls, durable, open_streams, threads, tokens
+from bench import agents, calls, durable, lists, open_streams, pauses, threads, tokens
 
 TABLES = {
+    "agents": agents.table,
     "calls": calls.table,
     "durable": durable.table,
+    "lists": lists.table,
     "memory": open_streams.table,
+    "pauses": pauses.table,
     "threads": threads.table,
     "tokens": tokens.table,
 }

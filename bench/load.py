@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 LIMIT_S = 120.0
+COMPLETED = b"TASK_STATE_COMPLETED"
+"""What is in the answer to a call that was carried out."""
+
 _HEADERS_END = b"\r\n\r\n"
 
 
@@ -30,14 +33,24 @@ def message(text: str) -> dict[str, Any]:
     return {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}}
 
 
-def request_bytes(port: int, method: str, params: dict[str, Any]) -> bytes:
+def request_bytes(port: int, method: str, params: dict[str, Any], *, path: str = "/a2a") -> bytes:
     """One 1.0 JSON-RPC call as it goes over the wire."""
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    return post_bytes(port, path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def post_bytes(port: int, path: str, value: dict[str, Any]) -> bytes:
+    """A POST of some JSON for 1.0, as it goes over the wire."""
+    body = json.dumps(value).encode()
     head = (
-        f"POST /a2a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+def get_bytes(port: int, path: str) -> bytes:
+    """A GET as it goes over the wire."""
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
 
 
 class _Connection(asyncio.Protocol):
@@ -83,13 +96,14 @@ class _Connection(asyncio.Protocol):
         return len(self.buffer) >= head_end + len(_HEADERS_END) + length
 
     def _check(self) -> None:
-        if not self.buffer.startswith(b"HTTP/1.1 200") or b"TASK_STATE_COMPLETED" not in self.buffer:
+        if not self.buffer.startswith(b"HTTP/1.1 200") or self.load.expected not in self.buffer:
             self.load.fail(AssertionError(bytes(self.buffer[:400]).decode(errors="replace")))
 
 
 class _Load:
-    def __init__(self, request: bytes, calls: int) -> None:
+    def __init__(self, request: bytes, expected: bytes, calls: int) -> None:
         self.request = request
+        self.expected = expected
         self.calls = calls
         self.left = calls
         self.answers = 0
@@ -125,7 +139,15 @@ async def drive(
     """Make `calls` calls over `connections` connections and time them; of what takes longer than `at_most_s`, the part
     that came. Raises: AssertionError on any wrong answer, TimeoutError where no such limit is given.
     """
-    load = _Load(request_bytes(port, method, message(text)), calls)
+    request = request_bytes(port, method, message(text))
+    return await drive_request(port, request, COMPLETED, calls=calls, connections=connections, at_most_s=at_most_s)
+
+
+async def drive_request(
+    port: int, request: bytes, expected: bytes, *, calls: int, connections: int, at_most_s: float | None = None
+) -> Measured:
+    """Make `calls` calls of one kind, as `drive` does, whose answers have `expected` in them."""
+    load = _Load(request, expected, calls)
     loop = asyncio.get_running_loop()
     begin_s = time.perf_counter()
     opened = [

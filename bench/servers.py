@@ -1,6 +1,7 @@
 """The servers that are measured, each in a process of its own."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -24,10 +25,21 @@ class Running(NamedTuple):
         shown = subprocess.run(["ps", "-o", "rss=", "-p", str(self.pid)], capture_output=True, check=True, text=True)
         return int(shown.stdout) * 1024
 
+    @property
+    def processor_s(self) -> float:
+        """Its processor time so far, its own code and the kernel's. Source: man 5 proc, /proc/PID/stat."""
+        with open(f"/proc/{self.pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-def edge(agent: Mapping[str, Any], data: Mapping[str, Any]) -> list[str]:
-    """What starts this edge with an agent and where it keeps its data, both as the configuration has them."""
-    return ["bench.edge_server", json.dumps({"a2a": agent, "data": data})]
+
+def edge(
+    agent: Mapping[str, Any], data: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[str]:
+    """What starts this edge with an agent and where it keeps its data, and with further agents by their names; all as
+    the configuration has them.
+    """
+    return ["bench.edge_server", json.dumps({"a2a": agent, "data": data, **({"agents": agents} if agents else {})})]
 
 
 def sdk(agent: str, *database: str) -> list[str]:

@@ -6,7 +6,6 @@ The processor time of the process counts for the ratio: the load generator and t
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -67,20 +66,13 @@ def _served(store: str, connections: int, postgres: PostgresServer) -> Cost:
         data: dict[str, Any] = {"folder": folder, "ephemeral": store == "memory"}
         if store == "Postgres":
             data["postgres"] = {"url": postgres.url(postgres.make_database())}
-        with running(edge(AGENT, data)) as (port, pid):
-            asyncio.run(_sent(port, max(CALLS // 10, connections), connections))
-            before_s = _cpu_s(pid)
-            calls_per_s = asyncio.run(_sent(port, CALLS, connections))
-            return Cost((_cpu_s(pid) - before_s) / CALLS * 1000, 1000 / calls_per_s)
+        with running(edge(AGENT, data)) as server:
+            asyncio.run(_sent(server.port, max(CALLS // 10, connections), connections))
+            before_s = server.processor_s
+            calls_per_s = asyncio.run(_sent(server.port, CALLS, connections))
+            return Cost((server.processor_s - before_s) / CALLS * 1000, 1000 / calls_per_s)
 
 
 async def _sent(port: int, calls: int, connections: int) -> float:
     measured = await drive(port, "SendMessage", PROMPT, calls=calls, connections=connections)
     return measured.calls_per_s
-
-
-def _cpu_s(pid: int) -> float:
-    """The processor time of a process so far, its own code and the kernel's. Source: man 5 proc, /proc/PID/stat."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

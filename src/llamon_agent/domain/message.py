@@ -2,6 +2,9 @@
 
 Values only: frozen, comparable, and cheap to make. What a dialect cannot say of them is listed in that dialect's
 LOSSES.
+
+They hold no cycles, so Python's search for garbage leaves them out (`gc=False`), here and in `task`: with many tasks in
+memory it would stop the event loop for long.
 """
 
 import re
@@ -32,7 +35,7 @@ class Role(StrEnum):
     AGENT = "agent"
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="is"):
     """What every kind of part may carry besides its content. Source: A2A 1.0 §4.1.6 (Part)."""
 
     metadata: Metadata | None = None
@@ -71,7 +74,7 @@ class Data(_Part, frozen=True, tag="data"):
 Part = Text | Raw | Url | Data
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One turn of a conversation. Source: A2A 1.0 §4.1.4 (Message)."""
 
     message_id: str

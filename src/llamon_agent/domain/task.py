@@ -60,7 +60,7 @@ TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED,
 PAUSED = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 
 
-class TaskStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A state, since when, and what the agent says about it.
 
     Units: at_ms is milliseconds since 1970 UTC.
@@ -81,7 +81,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.state in PAUSED
 
 
-class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Something the agent made; the answer's text is one. Source: A2A 1.0 §4.1.7 (Artifact)."""
 
     artifact_id: str
@@ -107,7 +107,7 @@ def extended(artifact: Artifact, parts: Sequence[Part]) -> Artifact:
     return msgspec.structs.replace(artifact, parts=tuple(grown))
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One unit of work and all that is known of it.
 
     Shape: `owner` is the principal that may see it, `agent` the configured agent that does it; both are ours and never

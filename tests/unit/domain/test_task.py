@@ -1,8 +1,10 @@
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamon_agent.domain.message import Data, Part, Text
+from llamon_agent.domain.message import Data, Message, Part, Raw, Role, Text, Url
 from llamon_agent.domain.task import PAUSED, TERMINAL, Artifact, Task, TaskState, TaskStatus, answer_text, extended
 
 
@@ -25,6 +27,15 @@ def test_a_task_is_working_paused_or_over(state: TaskState, is_terminal: bool, i
     assert (status.is_terminal, task.is_terminal) == (is_terminal, is_terminal)
     assert (status.is_paused, task.is_paused) == (is_paused, is_paused)
     assert task.is_settled is (is_terminal or is_paused)
+
+
+def test_pythons_search_for_garbage_leaves_out_the_values_that_a_store_keeps_many_of() -> None:
+    parts = (Text.of("x"), Raw(data=b"x"), Url(url="https://x"), Data(data=[{"a": 1}]))
+    message = Message(message_id="m", role=Role.USER, parts=parts, metadata={"a": 1})
+    status = TaskStatus(state=TaskState.WORKING, at_ms=1, message=message)
+    artifact = Artifact(artifact_id="a", parts=parts)
+    task = Task(id="t", context_id="c", owner="o", agent="a", status=status, seq=1, created_ms=1, artifacts=(artifact,))
+    assert not any(gc.is_tracked(value) for value in (*parts, message, status, artifact, task))
 
 
 def test_no_state_is_both_over_and_paused() -> None:
