@@ -2,8 +2,8 @@
 
 The housekeeper works in small batches. Each is a few short writes, and between two of them it rests for longer than the
 batch took, so that runs do not notice. Some tasks or threads of a batch are done at once, as their writes then share a
-commit. A batch is always finished, also when the edge stops: otherwise a task would be
-gone and its thread would stay for ever.
+commit. A batch is always finished, also when the edge stops: otherwise a task would be gone and its thread would stay
+for ever.
 
 A thread is deleted while no run is in its context, and a run that arrives meanwhile waits. Between processes there is
 no such wait. A process may continue a context in the very moment in which another one forgets it, after a silence as
