@@ -102,4 +102,4 @@ def test_each_bound_names_a_test() -> None:
 
 @pytest.mark.parametrize(("file", "name"), BOUNDS)
 def test_the_test_of_a_bound_is_there(file: str, name: str) -> None:
-    assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(rf"^ *(async )?def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)

@@ -22,8 +22,12 @@ KEYS = ("task_id", "context_id", "agent")
 _OUR_LOGGER = "llamon_agent"
 _NOISY = "psycopg.pool"
 """It warns of each attempt to reach a server that is down, every second or two; our own store logs it once a minute."""
-_FILLED_BY_CALLERS = ("llamon_agent.inbound.a2a.history.reading",)
-"""Each call can add a line here, so these are limited."""
+_FILLED_BY_CALLERS = (
+    "llamon_agent.inbound.a2a.bindings.refusals",
+    "llamon_agent.inbound.a2a.bindings.web_guard",
+    "llamon_agent.inbound.a2a.history.reading",
+)
+"""Each call can add a line here, so these are limited, each for itself."""
 _LINES_A_MINUTE = 20
 _BEARER = re.compile(r"(?i)\b(bearer)(\s+|%20)[A-Za-z0-9._~+/=-]+")
 

@@ -2,6 +2,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, Literal
 
 import pytest
@@ -157,9 +158,14 @@ def test_what_each_call_can_log_is_limited_and_what_is_left_out_is_counted() -> 
     assert written(6) == "line 6"
 
 
-def test_an_edge_limits_the_lines_about_histories_and_no_others() -> None:
+BINDINGS = "llamon_agent.inbound.a2a.bindings"
+
+
+@pytest.mark.parametrize("filled", [READING, f"{BINDINGS}.refusals", f"{BINDINGS}.web_guard"])
+def test_an_edge_limits_the_lines_that_callers_can_add_and_no_others(filled: str) -> None:
+    assert import_module(filled).logger.name == filled
     written = lines()
     for number in range(100):
-        logging.getLogger(READING).warning("line %d", number)
+        logging.getLogger(filled).warning("line %d", number)
         ours.warning("line %d", number)
     assert len(written()) == 20 + 100

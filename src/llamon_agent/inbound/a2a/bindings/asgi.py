@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from llamon_agent.domain.caller import Caller, Private
 from llamon_agent.domain.errors import BadRequest, PermissionDenied, Unauthenticated
-from llamon_agent.inbound.a2a.bindings.refusals import RefusalLog
+from llamon_agent.inbound.a2a.bindings.refusals import log_refused_caller
 from llamon_agent.inbound.a2a.bindings.streaming import Frames
 from llamon_agent.inbound.a2a.cards.card import public_base
 from llamon_agent.inbound.a2a.endpoint import RequestHead
@@ -130,7 +130,6 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     caller_headers: tuple[bytes, ...] = ()
     max_body_bytes: int = MAX_BODY_BYTES
     body_within_s: float = BODY_WITHIN_S
-    refusals: RefusalLog = msgspec.field(default_factory=RefusalLog)
 
     async def read_head(self, scope: Scope, headers: Headers, *, agent: str) -> RequestHead:
         """The caller, and what the headers and the query say; a refusal is logged, as of a call of this agent.
@@ -151,7 +150,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return await self.auth.authenticate(scope, headers)
         except (Unauthenticated, PermissionDenied) as exc:
-            self.refusals.write(exc, scope, headers, agent=agent, trusted=self.trusted)
+            log_refused_caller(exc, scope, headers, agent=agent, trusted=self.trusted)
             raise
 
     def _with_headers(self, caller: Caller, headers: Headers) -> Caller:
