@@ -38,6 +38,7 @@ from llamon_agent.config.values import (
     HostPort,
     Mode,
     Origin,
+    Proxies,
     PublicUrl,
     RpcPath,
     Seconds,
@@ -134,7 +135,7 @@ class A2aConfig(Section):
     caller_headers: tuple[CallerHeader, ...] = ()
     """Request headers (over gRPC: metadata) that agents are given, by their names in lower case. They are not kept: not
     with a task, not in a checkpoint, not in the log."""
-    trust_proxy: bool | Annotated[int, Field(ge=1, le=10)] = False
+    trust_proxy: Proxies = 0
     """Whether to believe X-Forwarded headers: true with one proxy in front that sets them itself, or the number of
     proxies that append to them one after the other."""
     cors_origins: tuple[Origin, ...] = ()

@@ -188,7 +188,20 @@ def _caller_header(name: str) -> str:
     return name.lower()
 
 
-_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
+def _proxies(value: object) -> object:
+    """A yes is one proxy."""
+    word = value.lower() if isinstance(value, str) else value
+    known = {"true": 1, True: 1, "false": 0, False: 0}
+    return known.get(word, value) if isinstance(word, str | bool) else value
+
+
+Proxies = Annotated[
+    int,
+    BeforeValidator(_proxies),
+    Field(ge=0, le=10),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 0, "maximum": 10}]}),
+]
+_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 
 
 def _origin(value: str) -> str:

@@ -90,7 +90,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
     admission = Admission(
         auth=Auth(a2a.tokens(), services.own_auth),
         public_url=a2a.public_url,
-        trusted=int(a2a.trust_proxy),
+        trusted=a2a.trust_proxy,
         caller_headers=tuple(name.encode() for name in a2a.caller_headers),
         max_body_bytes=a2a.max_body_bytes,
     )
@@ -127,7 +127,7 @@ def build_routes(a2a: A2aConfig, agent_set: AgentSet, services: EdgeServices) ->
         public=public,
         grpc_target=_grpc_target(a2a, main, admission, known),
         rpc_apps=_rpc_apps(chain(at_origin, *of_agents.values(), main_calls)),
-        guard=WebGuard(routes, public=public, known=known, trusted=int(a2a.trust_proxy)) if known else None,
+        guard=WebGuard(routes, public=public, known=known, trusted=a2a.trust_proxy) if known else None,
     )
 
 
@@ -180,7 +180,7 @@ def _site(a2a: A2aConfig, spec: AgentSpec, profile: Profile, services: EdgeServi
         profile=msgspec.structs.replace(profile, push=services.webhooks is not None),
         path=agent_path(a2a, name),
         public_url=a2a.public_url,
-        trusted=int(a2a.trust_proxy),
+        trusted=a2a.trust_proxy,
         started_s=services.started_s,
         plain="hybrid" if a2a.card == "hybrid" else "only-1.0",
         grpc=msgspec.structs.replace(grpc, tenant=name) if grpc else None,
@@ -263,7 +263,7 @@ def _listed(a2a: A2aConfig, agent_set: AgentSet) -> AgentsSite:
         )
         for spec, profile in agent_set.agents
     ]
-    return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=int(a2a.trust_proxy))
+    return AgentsSite(agents=listed, public_url=a2a.public_url, trusted=a2a.trust_proxy)
 
 
 def _modes(spec: AgentSpec, profile: Profile) -> Modes:

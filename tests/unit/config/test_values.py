@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from llamon_agent.config.edge import A2aConfig
 from llamon_agent.config.values import (
     AgentName,
     ExtensionUri,
@@ -128,3 +129,26 @@ def test_anything_else_is_none(text: str) -> None:
 def test_any_text_is_one_or_the_other(text: str) -> None:
     seconds = read_duration_s(text)
     assert seconds is None or seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("written", "proxies"), [(True, 1), (False, 0), ("true", 1), ("false", 0), (0, 0), (1, 1), ("2", 2), (10, 10)]
+)
+def test_a_proxy_is_trusted_or_so_many_of_them_are(written: object, proxies: int) -> None:
+    assert A2aConfig.model_validate({"trust_proxy": written}).trust_proxy == proxies
+
+
+@pytest.mark.parametrize("written", [-1, 11, "yes please", 1.5, None])
+def test_a_number_of_proxies_that_is_none_is_one_error_at_its_key(written: object) -> None:
+    with pytest.raises(ValidationError) as caught:
+        A2aConfig.model_validate({"trust_proxy": written})
+    assert [error["loc"] for error in caught.value.errors()] == [("trust_proxy",)]
+
+
+@pytest.mark.parametrize("origin", ["https://host.example/", "host.example", "https://host.example/a", "*", "null"])
+def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
+    with pytest.raises(ValidationError):
+        A2aConfig.model_validate({"cors_origins": [origin]})
+    assert A2aConfig.model_validate({"cors_origins": ["HTTPS://Host.example:8443"]}).cors_origins == (
+        "https://host.example:8443",
+    )
