@@ -16,7 +16,7 @@ from llamon_agent.domain.caller import Caller
 from llamon_agent.domain.errors import BadParams
 from llamon_agent.domain.message import MAX_CONTEXT_ID_CHARS, Message, Metadata, Text, texts
 from llamon_agent.inbound.a2a.history.converter import prefill
-from llamon_agent.inbound.a2a.history.shapes import take_history
+from llamon_agent.inbound.a2a.history.shapes import history_keys, take_history
 from llamon_agent.inbound.a2a.media_types import Modes, check_files, check_output, objection
 from llamon_agent.runs.ports.run import RunRequest
 from llamon_agent.wire.operations import SendMessage
@@ -71,9 +71,11 @@ def _merge_metadata(message_metadata: Metadata | None, params_metadata: Metadata
 
 
 def _without_history(message: Message, readers: Collection[str]) -> Message:
-    rest = dict(message.metadata or {})
-    take_history(rest, readers)
-    return message if rest == message.metadata else msgspec.structs.replace(message, metadata=rest or None)
+    if not message.metadata:
+        return message
+    keys = history_keys(readers)
+    rest = {key: value for key, value in message.metadata.items() if key not in keys}
+    return msgspec.structs.replace(message, metadata=rest or None) if len(rest) < len(message.metadata) else message
 
 
 def _check(message: Message) -> None:

@@ -29,11 +29,15 @@ _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 _USER_NAMES = frozenset({"", "user"})
 
 
+def history_keys(readers: Collection[str]) -> tuple[str, ...]:
+    """The metadata keys under which a host may send its history."""
+    return (HISTORY, CHAT_HISTORY) if COPILOT_STUDIO in readers else (HISTORY,)
+
+
 def take_history(metadata: Metadata, readers: Collection[str]) -> object:
     """Take the host's history out of the metadata, under whichever key it came; None: there is none."""
-    history, rows = metadata.pop(HISTORY, None), None
-    if COPILOT_STUDIO in readers:
-        rows = metadata.pop(CHAT_HISTORY, None)
+    taken = {key: metadata.pop(key, None) for key in history_keys(readers)}
+    history, rows = taken[HISTORY], taken.get(CHAT_HISTORY)
     return _of_copilot_studio(rows) if history is None and rows is not None else history
 
 
